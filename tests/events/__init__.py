@@ -1,0 +1,1 @@
+"""Tests of the event contract, its codec, its topics and the log."""
