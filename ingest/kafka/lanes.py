@@ -1,0 +1,57 @@
+"""
+Threads that make rows and speak to ClickHouse, away from the event loop that must go on answering Kafka.
+
+A lane is one thread with one connection; the partitions are dealt out among the lanes. While one lane waits for an
+insert another makes rows.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from ingest.engine import Engine
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Lane:
+    """One thread; what is asked of it runs in the order of asking."""
+
+    def __init__(self, engine: Engine, number: int) -> None:
+        self.engine = engine
+        self.n_feeds = 0
+        self._threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"lane-{number}")
+
+    async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return what the work returns. A wait that is cancelled does not stop the work: the fence must."""
+        loop = asyncio.get_running_loop()
+        return await asyncio.shield(loop.run_in_executor(self._threads, lambda: work(*args, **kwargs)))
+
+    def close(self) -> None:
+        """Close the connection when the work at hand has ended; takes no new work."""
+        self._threads.submit(self.engine.close)
+        self._threads.shutdown(wait=False)
+
+
+class Lanes:
+    """All lanes of a worker."""
+
+    def __init__(self, engines: Sequence[Engine]) -> None:
+        self._lanes = [Lane(engine, number) for number, engine in enumerate(engines)]
+
+    def take(self) -> Lane:
+        """Return the lane with the fewest feeds, one more now."""
+        lane = min(self._lanes, key=lambda one: one.n_feeds)
+        lane.n_feeds += 1
+        return lane
+
+    def give_back(self, lane: Lane) -> None:
+        """A feed of the lane has ended."""
+        lane.n_feeds -= 1
+
+    def close(self) -> None:
+        """Close all."""
+        for lane in self._lanes:
+            lane.close()
