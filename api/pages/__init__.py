@@ -1,0 +1,1 @@
+"""The dashboard: what its pages show, worded and drawn."""

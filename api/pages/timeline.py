@@ -1,0 +1,184 @@
+"""What changed, on one clock: seven quantities over one time axis, and where the trouble began."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from api.pages import figures, heads, known, steps
+from api.pages.address import ticks
+from api.pages.charts import strips as drawing
+from api.pages.figures import duration, moment, percent, rate
+from api.pages.page import Around, Shown, together
+from api.pages.told import Told
+from api.pages.watched import firing, step_of
+
+N_MISMATCH_STEPS = 36
+"""Few pairs fall into a short step: their rate is drawn over longer ones."""
+WIDE, NARROW = 678, 342
+
+
+async def strips(around: Around) -> Shown:
+    view, step = around.view, step_of(around)
+    n = steps.count_of(view.span, step)
+    slow = step_of(around, N_MISMATCH_STEPS)
+    served, spend, lags, history, pairs, budgets, alerts = await together(
+        around.rows("service_over_time", step=str(step)),
+        around.rows("spend_in_steps", step=str(step)),
+        heads.lags(around, step),
+        around.rows("breaker_history"),
+        around.rows("divergence_in_steps", step=str(slow)),
+        around.rows("budgets"),
+        firing(around),
+    )
+    found = [
+        *_of_service(served, n, step),
+        _of_spend(spend, n, step, budgets),
+        _of_head(lags, around),
+        _of_breaker(history, around),
+        _of_mismatch(pairs, steps.count_of(view.span, slow), around),
+    ]
+    drawn = [strip for strip in found if strip is not None]
+    incident, events = _incident(history, alerts, around)
+    clock = drawing.Clock(ticks(view.span, view.now), events, incident)
+    return {
+        "wide": drawing.strips(drawn, clock, width=WIDE),
+        "narrow": drawing.strips(drawn, clock, width=NARROW, is_narrow=True),
+        "drawn": drawn,
+        "from_ms": int(view.span.start.timestamp() * 1000),
+        "to_ms": int(view.span.end.timestamp() * 1000),
+        "step": str(duration(step)),
+    }
+
+
+def _of_service(rows: Sequence[Mapping[str, Any]], n: int, step: int) -> list[drawing.Strip]:
+    per_second = [None if v is None else v / step for v in steps.series(rows, "n", n)]
+    paid = [(v or 0) / step for v in steps.series(rows, "n_paid", n)]
+    errors: list[float | None] = [None] * n
+    for row in rows:
+        if 0 <= row["step"] < n:
+            errors[row["step"]] = row["n_failed"] / row["n"] * 100
+    slow = [None if v is None else v / 1000 for v in steps.series(rows, "p99_us", n, missing=None)]
+    # The last step is only partly over: what is said of now is the one before it.
+    now = max(n - 2, 0)
+    return [
+        drawing.Strip(
+            name="Requests", unit="per second, below: paid", values=per_second, part=paid,
+            last=str(figures.number(per_second[now])), was=f"{figures.number(paid[now])} paid",
+        ),
+        drawing.Strip(
+            name="Errors to clients", unit="% of requests", values=errors,
+            last=_of_hundred(_last(errors)), was=f"peak {figures.number(max(steps.known(errors), default=0.0), 2)}",
+        ),
+        drawing.Strip(
+            name="Client p99", unit="ms", values=slow, last=_milliseconds(_last(slow)),
+            was=f"peak {figures.number(max(steps.known(slow), default=0.0))}",
+        ),
+    ]  # fmt: skip
+
+
+def _last(values: Sequence[float | None]) -> float | None:
+    """Return the newest known value of a series whose last step is only partly over."""
+    return next((value for value in reversed(values[:-1] or values) if value is not None), None)
+
+
+def _of_hundred(value: float | None) -> str:
+    return "" if value is None else str(percent(value / 100))
+
+
+def _milliseconds(value: float | None) -> str:
+    return "" if value is None else str(duration(value / 1000))
+
+
+def _of_spend(
+    rows: Sequence[Mapping[str, Any]], n: int, step: int, budgets: Sequence[Mapping[str, Any]]
+) -> drawing.Strip | None:
+    per_hour = [None if v is None else v * 3600 / step for v in steps.series(rows, "usd", n)]
+    paces = [
+        float(row["budget"]) / ((row["cycle_to"] - row["cycle_from"]).total_seconds() / 3600)
+        for row in budgets
+        if row["budget"] is not None
+    ]
+    limit = sum(paces) or None
+    now = _last(per_hour) or 0.0
+    usual = sorted(steps.known(per_hour))
+    middle = usual[len(usual) // 2] if usual else 0.0
+    is_over = limit is not None and now > limit
+    return drawing.Strip(
+        name="Paid spend", unit="USD per hour", values=per_hour, last=_dollars(now), was=f"median {_dollars(middle)}",
+        limit=limit, limit_words=f"budget pace {_dollars(limit)[1:]}" if limit else "", tone="bad" if is_over else "",
+    )  # fmt: skip
+
+
+def _dollars(value: float) -> str:
+    return str(figures.pace(Decimal(repr(round(value, 9)))))
+
+
+def _of_head(lags: Mapping[tuple[str, str], heads.Lag], around: Around) -> drawing.Strip | None:
+    shadows = {(one.network, one.id) for one in known.upstreams(around.settings) if one.tier == "shadow"}
+    mine = {key: lag for key, lag in lags.items() if key not in shadows and lag.now is not None}
+    if not mine:
+        return None
+    (_, upstream), worst = max(mine.items(), key=lambda item: (item[1].now or 0, item[1].peak))
+    behind = worst.now or 0
+    limit = heads.LIMIT_BLOCKS
+    return drawing.Strip(
+        name="Head lag, blocks", unit=upstream, values=worst.values, last=f"{behind:,}",
+        was=str(duration(worst.seconds)) if behind else f"peak {worst.peak:,.0f}", limit=float(limit),
+        limit_words=f"limit {limit}",
+        tone="warn" if behind > limit else "",
+    )  # fmt: skip
+
+
+def _of_breaker(history: Sequence[Mapping[str, Any]], around: Around) -> drawing.Strip | None:
+    if not history:
+        return None
+    span = around.view.span
+    all_spans = {
+        key: heads.open_spans(history, *key, span) for key in {(row["network"], row["upstream"]) for row in history}
+    }
+    (_, upstream), spans = max(all_spans.items(), key=lambda item: sum(one.end - one.start for one in item[1]))
+    last = next(row["to_state"] for row in history if row["upstream"] == upstream)
+    tone = {"open": "bad", "half_open": "warn"}.get(last, "")
+    others = len({(one.network, one.id) for one in known.upstreams(around.settings) if one.tier != "shadow"}) - 1
+    open_now = sum(1 for found in all_spans.values() if found and found[-1].end >= 1) - (1 if last != "closed" else 0)
+    was = f"{others - open_now} others closed" if others > 0 else ""
+    return drawing.Strip(name="Breaker", unit=upstream, spans=spans, last=last, was=was, tone=tone)
+
+
+def _of_mismatch(rows: Sequence[Mapping[str, Any]], n: int, around: Around) -> drawing.Strip | None:
+    controls = {(one.network, one.id) for one in known.upstreams(around.settings) if one.is_control}
+    totals: dict[tuple[str, str], list[int]] = {}
+    for row in rows:
+        key = (row["network"], row["shadow_upstream"])
+        if key not in controls:
+            sums = totals.setdefault(key, [0, 0])
+            sums[0] += row["mismatch"]
+            sums[1] += row["n"]
+    if not totals:
+        return None
+    worst = max(totals, key=lambda key: (figures.wilson(*totals[key]).low, totals[key][1]))
+    values: list[float | None] = [None] * n
+    for row in rows:
+        if (row["network"], row["shadow_upstream"]) == worst and 0 <= row["step"] < n:
+            values[row["step"]] = row["mismatch"] / row["n"] * 100
+    found = rate(*totals[worst])
+    return drawing.Strip(
+        name="Mismatch, %", unit=f"final, {worst[1]}", values=values, last=str(found.figure), was=f"n {found.n}"
+    )
+
+
+def _incident(
+    history: Sequence[Mapping[str, Any]], firing: Sequence[Told], around: Around
+) -> tuple[float | None, list[tuple[float, str]]]:
+    """Return where the trouble that fires now began, and with what: the first alert, or a breaker shortly before."""
+    span = around.view.span
+    inside = [one for one in firing if span.start <= one.since < span.end]
+    if not inside:
+        return None, []
+    first = min(inside, key=lambda one: one.since)
+    at, words = first.since, first.what
+    for row in history:
+        if row["to_state"] == "open" and span.start <= row["at"] < at and at - row["at"] < timedelta(minutes=30):
+            at, words = row["at"], f"{row['upstream']} opens"
+    return span.place(at), [(span.place(at), f"{moment(at, around.view.now)} {words}")]

@@ -1,0 +1,261 @@
+"""Upstreams: who there is, and one's score card: availability, latency by method, lag, empties, differences, spend."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from api.pages import figures, known, steps
+from api.pages.address import ticks
+from api.pages.charts import heads as drawing
+from api.pages.charts import sparks, svg
+from api.pages.figures import count, duration, micros, moment, percent, rate, usd
+from api.pages.heads import LIMIT_BLOCKS, lags, open_spans
+from api.pages.page import Around, Page, Panel, Shown, State, together
+from api.routes.upstreams import cards
+
+N_STEPS = 144
+
+
+async def _cards(around: Around) -> list[dict[str, Any]]:
+    view = around.view
+    given = {"from": figures.iso(view.span.start), "to": figures.iso(view.span.end)}
+    found, _ = await cards(around.asks, around.settings, given)
+    return [card for card in found if not view.networks or card["network"] in view.networks]
+
+
+def _health(card: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the calls of a card over its tiers."""
+    rows = card["health"]
+    n = sum(row["n"] for row in rows)
+    return {
+        "n": n,
+        "n_failed": round(sum(row["failed_ratio"] * row["n"] for row in rows)),
+        "n_empty": round(sum(row["empty_ratio"] * row["n"] for row in rows)),
+        "p50_us": max((row["p50_us"] for row in rows), default=None),
+        "p99_us": max((row["p99_us"] for row in rows), default=None),
+    }
+
+
+def _money(card: Mapping[str, Any]) -> figures.Figure | str:
+    if not card["vendor"]:
+        return "own"
+    amounts = [Decimal(row["usd"]) for row in card["spend"] if row["usd"] is not None]
+    return usd(sum(amounts, Decimal(0))) if amounts else "nothing priced"
+
+
+def _mismatch(card: Mapping[str, Any]) -> figures.Rate | None:
+    rows = card["divergence"]
+    return rate(sum(r["mismatch"] for r in rows), sum(r["n_judged"] for r in rows)) if rows else None
+
+
+def _latest(card: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    return next((row for row in card["heads"] if row["axis"] == "latest"), None)
+
+
+# --- the list ------------------------------------------------------------------------------------------------------
+
+
+async def table(around: Around) -> Shown | State:
+    found = await _cards(around)
+    if not found:
+        return State("No upstream", "None is configured, and none was called in this range.", code="upstreams: […]")
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for card in found:
+        health = _health(card)
+        head = _latest(card)
+        breaker = card["breaker"][0]["state"] if card["breaker"] else "closed"
+        groups.setdefault(card["network"], []).append(
+            {
+                "id": card["upstream"],
+                "href": around.view.to(f"/upstreams/{card['upstream']}"),
+                "tier": card["tier"] if card["is_configured"] else "not configured any more",
+                "vendor": card["vendor"] or "own",
+                "state": breaker,
+                "n": count(health["n"]),
+                "failed": rate(health["n_failed"], health["n"]),
+                "empty": percent(health["n_empty"] / health["n"]) if health["n"] else figures.UNKNOWN,
+                "p50": micros(health["p50_us"]),
+                "p99": micros(health["p99_us"]),
+                "lag": figures.exact(head["lag_blocks"]) if head else figures.UNKNOWN,
+                "mismatch": _mismatch(card),
+                "usd": _money(card),
+            }
+        )
+    return {"groups": [(known.label(network), rows) for network, rows in sorted(groups.items())], "n": len(found)}
+
+
+def list_lead(around: Around, shown: Mapping[str, Shown | State]) -> tuple[str, str]:
+    """Return how many there are, and which of them fails."""
+    content = shown.get("table")
+    if content is None or isinstance(content, State):
+        return "No upstream to show.", ""
+    rows = [row for _, group in content["groups"] for row in group]
+    open_now = [row["id"] for row in rows if row["state"] != "closed"]
+    called = [row for row in rows if row["failed"].total]
+    worst = max(called, key=lambda row: row["failed"].k / row["failed"].total, default=None)
+    said = f"{figures.plural(len(rows), 'upstream')}."
+    said += f" The breaker of {', '.join(open_now[:3])} is not closed." if open_now else " All breakers are closed."
+    if worst is not None and worst["failed"].k:
+        said += f" {worst['id']} fails most: {worst['failed'].in_words}."
+    return said, ""
+
+
+LIST = Page(
+    name="upstreams",
+    path="/upstreams",
+    title="Upstreams",
+    default_from="now-24h",
+    lead=list_lead,
+    panels=(Panel(name="table", title="How does each do?", build=table, template="upstreams_table.html", tall=400,
+                  questions=("upstream_health", "spend_by_upstream")),),
+)  # fmt: skip
+
+
+# --- one -----------------------------------------------------------------------------------------------------------
+
+
+async def _card(around: Around) -> dict[str, Any] | State:
+    found = [card for card in await _cards(around) if card["upstream"] == around.item]
+    if not found:
+        ways = [("All upstreams", around.view.to("/upstreams"))]
+        return State(f"There is no upstream {around.item}", "None is configured, and none was called so.", ways=ways)
+    return found[0]
+
+
+async def facts(around: Around) -> Shown | State:
+    card = await _card(around)
+    if isinstance(card, State):
+        return card
+    health, head = _health(card), _latest(card)
+    breaker = card["breaker"][0] if card["breaker"] else None
+    return {
+        "card": card,
+        "network": known.label(card["network"]),
+        "health": health,
+        "n": count(health["n"]),
+        "failed": rate(health["n_failed"], health["n"]),
+        "empty": rate(health["n_empty"], health["n"]),
+        "p50": micros(health["p50_us"]),
+        "p99": micros(health["p99_us"]),
+        "usd": _money(card),
+        "mismatch": _mismatch(card),
+        "head": head,
+        "breaker": breaker,
+        "breaker_since": moment(_time(breaker["state_at"]), around.view.now) if breaker else figures.NEVER,
+        "divergence": around.view.to("/divergence", shadow=card["upstream"]),
+        "requests": around.view.to("/requests", upstream=card["upstream"]),
+    }
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+async def latency(around: Around) -> Shown | State:
+    card = await _card(around)
+    if isinstance(card, State):
+        return card
+    step = steps.seconds_of(around.view.span, N_STEPS)
+    rows = await around.rows(
+        "upstream_in_steps", network=card["network"], upstream=card["upstream"], step=str(step)
+    )  # fmt: skip
+    if not rows:
+        return State("No call in this range", "Neither a client's request nor a mirrored one reached it.")
+    return {"rows": rows, "step": duration(step)}
+
+
+async def lag(around: Around) -> Shown | State:
+    card = await _card(around)
+    if isinstance(card, State):
+        return card
+    view = around.view
+    step = steps.seconds_of(view.span, N_STEPS)
+    found, history = await together(lags(around, step), around.rows("breaker_history"))
+    mine = found.get((card["network"], card["upstream"]))
+    if mine is None:
+        return State("No head is known", "Its network has none, or it was never polled.")
+    top = svg.nice_top(max(mine.peak, 2.0 * LIMIT_BLOCKS))
+    spans = open_spans(history, card["network"], card["upstream"], view.span)
+    return {
+        "ridge": drawing.ridge(
+            mine.values, f"lag of {card['upstream']}", top=top, limit=LIMIT_BLOCKS, width=380, height=60
+        ),
+        "breaker": sparks.spans(spans, f"breaker of {card['upstream']}", width=380),
+        "axis": sparks.ticks(ticks(view.span, view.now, most=5), width=380),
+        "now": mine.now,
+        "peak": f"{mine.peak:,.0f}",
+        "top": f"{top:,.10g}",
+        "limit": LIMIT_BLOCKS,
+    }
+
+
+async def methods(around: Around) -> Shown | State:
+    card = await _card(around)
+    if isinstance(card, State):
+        return card
+    rows = await around.rows("upstream_methods", network=card["network"], upstream=card["upstream"])
+    if not rows:
+        return State("No call in this range", "It was asked nothing.")
+    return {
+        "rows": [
+            {**row, "failed": rate(row["n_failed"], row["n"]), "empty": rate(row["n_empty"], row["n"]),
+             "cost": usd(row["usd"]) if card["vendor"] else figures.UNKNOWN,
+             "href": around.view.to("/requests", method=row["method"], upstream=card["upstream"])}
+            for row in rows
+        ],
+        "is_own": not card["vendor"],
+    }  # fmt: skip
+
+
+async def errors(around: Around) -> Shown | State:
+    card = await _card(around)
+    if isinstance(card, State):
+        return card
+    rows = await around.rows("errors_by_class", network=card["network"])
+    rows = [row for row in rows if row["upstream"] == card["upstream"]]
+    if not rows:
+        return State("Nothing went wrong", "Every call in this range was answered.")
+    return {"rows": [{**row, "last": moment(row["last_at"], around.view.now)} for row in rows]}
+
+
+def lead(around: Around, shown: Mapping[str, Shown | State]) -> tuple[str, str]:
+    """Return what it is, whether its breaker is closed, how often it fails and how far it is behind."""
+    content = shown.get("facts")
+    if content is None or isinstance(content, State):
+        return f"There is no upstream {around.item}.", ""
+    card = content["card"]
+    said = f"{card['upstream']} is a {card['tier']} of {known.short(card['network'])}"
+    breaker = content["breaker"]
+    if breaker and breaker["state"] != "closed":
+        said += f"; its breaker is {breaker['state'].replace('_', ' ')} since {content['breaker_since']}"
+    said += f". {_calls(content)}"
+    return said, ""
+
+
+def _calls(content: Mapping[str, Any]) -> str:
+    if not content["health"]["n"]:
+        return "It was not called in this range."
+    return f"It failed {content['failed'].in_words}; p99 {content['p99']}."
+
+
+PAGE = Page(
+    name="upstream",
+    path="/upstreams/{item}",
+    title="Upstream",
+    default_from="now-24h",
+    here="upstreams",
+    crumbs=(("Upstreams", "/upstreams"),),
+    lead=lead,
+    panels=(
+        Panel(name="latency", title="How fast, over time?", build=latency, template="upstream_latency.html", tall=320,
+              is_slow=True, questions=("upstream_in_steps",)),
+        Panel(name="methods", title="How does it answer each method?", build=methods,
+              template="upstream_methods.html", is_slow=True, tall=240, questions=("upstream_methods",)),
+        Panel(name="facts", title="Score card", build=facts, template="upstream_facts.html", tall=240),
+        Panel(name="lag", title="Was it behind, was it open?", build=lag, template="upstream_lag.html", is_slow=True,
+              tall=160),
+        Panel(name="errors", title="What went wrong?", build=errors, template="upstream_errors.html", is_slow=True,
+              tall=160, questions=("errors_by_class",)),
+    ),
+)  # fmt: skip

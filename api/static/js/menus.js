@@ -1,0 +1,18 @@
+// Menus are <details>: a click outside or Escape closes them, and only one is open.
+document.addEventListener("click", (event) => {
+  for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
+});
+addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    menu.open = false;
+    menu.querySelector("summary").focus();
+    event.preventDefault();
+  }
+}, true);
+
+// Forms whose choice is the address send only what was filled in.
+document.addEventListener("submit", (event) => {
+  if (!event.target.matches("form[data-address]")) return;
+  for (const field of event.target.elements) if (field.name && !field.value) field.disabled = true;
+});

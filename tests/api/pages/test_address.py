@@ -1,0 +1,107 @@
+"""The state of a page is its address."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.pages import address
+from api.pages.address import BadAddress, View
+
+NOW = datetime(2026, 11, 18, 2, 47, 12, 345000, tzinfo=UTC)
+
+
+def view(*query: tuple[str, str], own: tuple[str, ...] = ("method", "class"), path: str = "/divergence") -> View:
+    return address.view(path, query, NOW, default_from="now-7d", own=own)
+
+
+def test_a_page_has_its_own_range_until_the_address_names_one() -> None:
+    """The default is not carried to other pages; a named range is."""
+    assert view().span.seconds == 7 * 86400
+    assert view().to("/spend") == "/spend"
+    assert view(("from", "now-3h")).to("/spend") == "/spend?from=now-3h&to=now"
+
+
+def test_networks_and_live_are_carried_along() -> None:
+    """Each of several; what belongs to one page stays there."""
+    found = view(("net", "evm:1"), ("net", "evm:8453"), ("live", "1"), ("method", "eth_call"))
+
+    assert found.networks == ("evm:1", "evm:8453")
+    assert found.network == ""
+    assert found.to("/spend") == "/spend?net=evm:1&net=evm:8453&live=1"
+    assert found.here() == "/divergence?net=evm:1&net=evm:8453&live=1&method=eth_call"
+    assert found.here(method=None) == "/divergence?net=evm:1&net=evm:8453&live=1"
+
+
+def test_a_panel_has_the_address_of_its_page() -> None:
+    """With everything that the page was asked."""
+    assert view(("method", "eth_call")).part("matrix") == "/divergence/_matrix?method=eth_call"
+    assert view(path="/").part("strips") == "/_strips"
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ([("nett", "evm:1")], "no parameter 'nett'"),
+        ([("from", "yesterday")], "no time"),
+        ([("from", "2026-11-18T00:00:00Z"), ("to", "2026-11-17T00:00:00Z")], "not after"),
+        ([("from", "now")], "not after"),
+        ([("from", "now-99999999999999d")], "from"),
+    ],
+)
+def test_what_cannot_be_read_is_said(query: list[tuple[str, str]], words: str) -> None:
+    """Unknown names, times that are none, ranges without an inside."""
+    with pytest.raises(BadAddress, match=words):
+        view(*query)
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ([], "Last 7 days"),
+        ([("from", "now-3h")], "Last 3 h"),
+        ([("from", "month")], "November 2026"),
+        ([("from", "2026-11-17T23:47:00Z"), ("to", "2026-11-18T02:47:00Z")], "17 Nov 23:47 to 18 Nov 02:47"),
+    ],
+)
+def test_the_range_in_words(query: list[tuple[str, str]], words: str) -> None:
+    """Presets by name, others by their ends."""
+    assert view(*query).words() == words
+
+
+def test_a_fixed_link_shows_the_same_to_others() -> None:
+    """Times are written out, and it does not run."""
+    link = view(("from", "now-3h"), ("live", "1")).fixed()
+
+    assert link == "/divergence?from=2026-11-17T23:47:12Z&to=2026-11-18T02:47:12Z"
+
+
+def test_ranges_move_by_their_length() -> None:
+    """Back, and forth again; never beyond now."""
+    found = view(("from", "2026-11-17T00:00:00Z"), ("to", "2026-11-17T06:00:00Z"))
+
+    assert "from=2026-11-16T18:00:00Z&to=2026-11-17T00:00:00Z" in found.moved(-1)
+    assert "from=2026-11-17T06:00:00Z&to=2026-11-17T12:00:00Z" in found.moved(1)
+    assert "to=2026-11-18T02:47:12Z" in view().moved(1)
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_any_value_survives_its_link(method: str, network: str) -> None:
+    """What is put into an address is read from it again."""
+    import urllib.parse
+
+    found = view(("method", method), ("net", network))
+    query = urllib.parse.parse_qsl(urllib.parse.urlsplit(found.here()).query)
+
+    assert view(*query) == found
+
+
+def test_ticks_are_at_round_times() -> None:
+    """Hours within a day, days beyond; inside the range."""
+    hours = address.ticks(view(("from", "now-3h")).span, NOW)
+    days = address.ticks(view().span, NOW)
+
+    assert [words for _, words in hours] == ["00:00", "00:30", "01:00", "01:30", "02:00", "02:30"]
+    assert [words for _, words in days] == [f"{day} Nov" for day in range(12, 19)]
+    assert all(0 <= place <= 1 for place, _ in hours + days)

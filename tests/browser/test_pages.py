@@ -1,0 +1,238 @@
+"""Every page in a real browser: nothing refused, nothing said, nothing cut, nothing that keeps somebody out."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Final
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.api.pages.reading import Site
+from tests.api.pages.test_site import addresses
+from tests.browser import tools
+
+pytestmark = [pytest.mark.clickhouse, pytest.mark.browser, pytest.mark.timeout(900)]
+
+SIZES: Final = {"wide": (1440, 900), "medium": (1280, 800), "phone": (390, 844)}
+FIRST_BYTES: Final = 120_000
+LATER_BYTES: Final = 40_000
+MAX_NODES: Final = 3000
+WAIT_MS: Final = 90_000
+
+
+@contextmanager
+def opened(browser: Browser, theme: str = "light", size: str = "wide", **more: Any) -> Iterator[tuple[Page, list[str]]]:
+    """Open a tab; what its console says and what fails in it is in the list."""
+    width, height = SIZES[size]
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme=theme,  # type: ignore[arg-type]
+        **more,
+    )
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    said: list[str] = []
+    page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: said.append(f"error: {error}"))
+    try:
+        yield page, said
+    finally:
+        context.close()
+
+
+@pytest.fixture(scope="module")
+def found(site: Site) -> dict[str, str]:
+    """An address of each page; looked up in a thread, for the browser's loop runs in this one."""
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(addresses, site).result()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_pages_are_fit_for_everybody(
+    browser: Browser, served: str, found: dict[str, str], theme: str, size: str
+) -> None:
+    """axe finds no violation; the console stays silent; nothing is wider than the screen; the document stays small."""
+    script = tools.axe().read_text("utf-8")
+    troubles = []
+    with opened(browser, theme, size) as (page, said):
+        for name, address in found.items():
+            page.goto(served + address, wait_until="networkidle")
+            page.evaluate(script)
+            for violation in page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]:
+                troubles.append((name, violation["id"], violation["nodes"][0]["html"][:200]))
+            wider = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            nodes = page.evaluate("document.querySelectorAll('*').length")
+            if wider > 0:
+                troubles.append((name, "overflow", str(wider)))
+            if nodes > MAX_NODES:
+                troubles.append((name, "nodes", str(nodes)))
+        troubles += [("console", "said", line) for line in said]
+
+    assert troubles == []
+
+
+def test_the_check_can_fail(browser: Browser, served: str) -> None:
+    """A violation, a refused style and a page that is too wide are all found."""
+    with opened(browser) as (page, said):
+        page.goto(served + "/", wait_until="networkidle")
+        page.evaluate("""() => {
+            const image = document.createElement("img");
+            image.src = "/favicon.ico";
+            document.querySelector("main").append(image);
+            const wide = document.createElement("div");
+            wide.className = "wide-test";
+            wide.textContent = "x".repeat(5000);
+            document.querySelector("main").append(wide);
+            const style = document.createElement("style");
+            style.textContent = "body { color: red }";
+            document.head.append(style);
+        }""")
+        page.evaluate(tools.axe().read_text("utf-8"))
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+
+        assert "image-alt" in {violation["id"] for violation in found}
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") > 0
+        assert any("Content Security Policy" in line for line in said)
+
+
+def test_the_first_visit_is_light(browser: Browser, served: str) -> None:
+    """At most 120 KB come with the first page, all of it included; at most 40 KB with the next one."""
+    with opened(browser) as (page, _):
+        sizes: list[int] = []
+        tools_session = page.context.new_cdp_session(page)
+        tools_session.send("Network.enable")
+        tools_session.on("Network.loadingFinished", lambda event: sizes.append(int(event["encodedDataLength"])))
+        page.goto(served + "/", wait_until="networkidle")
+        first = sum(sizes)
+        sizes.clear()
+        page.goto(served + "/divergence", wait_until="networkidle")
+
+        assert 10_000 < first <= FIRST_BYTES
+        assert sum(sizes) <= LATER_BYTES
+
+
+def test_nothing_moves_as_late_panels_come(browser: Browser, served: str) -> None:
+    """They come into places of their height: the layout shifts by next to nothing."""
+    with opened(browser) as (page, _):
+        page.add_init_script("""
+            window.shifted = 0;
+            new PerformanceObserver((list) => {
+                for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value;
+            }).observe({ type: "layout-shift", buffered: true });
+        """)
+        page.goto(served + "/", wait_until="networkidle")
+
+        assert page.evaluate("window.shifted") < 0.1
+
+
+def test_the_theme_stays(browser: Browser, served: str) -> None:
+    """`t` turns it, and the next page comes in it from its first byte."""
+    with opened(browser) as (page, _):
+        page.goto(served + "/", wait_until="networkidle")
+        light = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+        page.keyboard.press("t")
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+        answer = page.goto(served + "/divergence")
+        assert answer is not None
+        assert '<html lang="en" data-theme="dark">' in answer.text()
+        assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") != light
+
+
+def test_keys_lead_to_pages_and_ranges(browser: Browser, served: str) -> None:
+    """`g` and a letter, a number for the range, `[` moves it; `?` lists them; in a field they are letters."""
+    with opened(browser) as (page, _):
+        page.goto(served + "/", wait_until="networkidle")
+        page.keyboard.press("g")
+        page.keyboard.press("s")
+        page.wait_for_url("**/spend*")
+        page.goto(served + "/divergence", wait_until="networkidle")
+        page.keyboard.press("3")
+        page.wait_for_url("**/divergence?from=now-24h&to=now")
+        page.wait_for_load_state("networkidle")
+        page.keyboard.press("[")
+        page.wait_for_url("**/divergence?from=*Z&to=*Z")
+        page.wait_for_load_state("networkidle")
+        page.keyboard.press("?")
+        assert page.locator("#help").is_visible()
+        page.keyboard.press("Escape")
+        page.keyboard.press("/")
+        field = page.locator("#find-text")
+        assert field.is_visible()
+        page.keyboard.type("ggs")
+        assert field.input_value() == "ggs"
+
+
+def test_a_pair_is_judged_again_at_once(browser: Browser, served: str) -> None:
+    """Toggling a mask asks the server's comparer and paints its verdict; the page says what it would do elsewhere."""
+    with opened(browser) as (page, said):
+        page.goto(served + "/divergence", wait_until="networkidle")
+        page.locator("#p-matrix tr:has-text('logIndex') a").first.click()
+        page.wait_for_load_state("networkidle")
+        assert page.locator("#verdict").text_content() == "mismatch"
+        with page.expect_response("**/v1/compare/preview"):
+            page.locator(".rules input[type=checkbox]:not(:checked)").first.check()
+        expect(page.locator("#verdict")).to_have_text("identical_masked", timeout=WAIT_MS)
+        assert page.locator(".diff .row.hid").count() == 3
+        assert "would differ no more" in (page.locator("#preview-words").text_content() or "")
+        assert said == []
+
+
+def test_a_fold_opens_in_place(browser: Browser, served: str) -> None:
+    """Equal lines come on demand, between the others."""
+    with opened(browser) as (page, said):
+        page.goto(served + "/divergence", wait_until="networkidle")
+        page.locator("#p-matrix tr:has-text('logIndex') a").first.click()
+        page.wait_for_load_state("networkidle")
+        folds = page.locator(".diff .fold")
+        before = folds.count()
+        with page.expect_response("**/_lines?*"):
+            folds.first.click()
+        expect(folds).to_have_count(before - 1, timeout=WAIT_MS)
+        shown = [int(number) for number in page.locator(".diff .l .ln").all_text_contents() if number]
+        assert shown == sorted(shown)
+        assert said == []
+
+
+def test_a_page_says_its_verdict_without_scripts(browser: Browser, served: str) -> None:
+    """The first answer has the sentence, the alerts and the numbers in it; late panels can be asked for at once."""
+    with opened(browser, java_script_enabled=False) as (page, _):
+        page.goto(served + "/")
+
+        assert "firing" in (page.locator(".lead").text_content() or "")
+        assert page.locator(".alerts li").count() == 3
+        assert page.locator("noscript").count() > 0
+
+
+def test_a_statement_is_run_in_place(browser: Browser, served: str) -> None:
+    """Ctrl+Enter shows rows and a drawing; the address keeps the statement; a mistake is told in words."""
+    with opened(browser) as (page, said):
+        page.goto(served + "/sql", wait_until="networkidle")
+        words, area = page.locator("#sql-words"), page.locator("textarea")
+        area.fill(
+            "SELECT toStartOfHour(at) AS hour, count() AS n FROM gnomon.requests "
+            "WHERE at >= {from:DateTime64(3, 'UTC')} GROUP BY hour ORDER BY hour"
+        )
+        area.press("Control+Enter")
+        expect(words).to_contain_text("rows", timeout=WAIT_MS)
+        assert page.locator("#sql-table tbody tr").count() > 1
+        expect(page.locator("#sql-chart canvas")).to_have_count(1)
+        assert "toStartOfHour" in page.url
+        page.evaluate(tools.axe().read_text("utf-8"))
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+        assert [violation["id"] for violation in found] == []
+        assert said == []
+
+        area.fill("SELECT n FROM gnomon.no_such_view")
+        area.press("Control+Enter")
+        expect(words).to_contain_text("no_such_view", timeout=WAIT_MS)
+
+
+def test_a_latency_chart_is_drawn_from_the_table_beside_it(browser: Browser, served: str) -> None:
+    """One canvas, its words for those who cannot see it, its numbers as a table."""
+    with opened(browser) as (page, said):
+        page.goto(served + "/upstreams/op-2", wait_until="networkidle")
+        expect(page.locator("#p-latency .plot canvas")).to_have_count(1)
+        assert page.locator("#p-latency table tbody tr").count() > 1
+        assert said == []
