@@ -45,6 +45,8 @@ BLIND_SECONDS = 2 * ASK_SECONDS
 """Kafka that has not told the ends of the partitions for so long counts as away."""
 FETCH_WAIT_MS = 200
 IDLE_SECONDS = 0.02
+ASKED_BY_ANOTHER = -1
+"""The turn of a feed that is not there any more."""
 REBALANCE_MARGIN_SECONDS = 10.0
 NEVER_MS = 7 * 86_400 * 1000
 """ClickHouse away for days is no reason to leave the group; the watchdog ends who really stands still."""
@@ -145,8 +147,9 @@ class Consumption(faust.Service):  # type: ignore[misc]
                 await asyncio.sleep(0.5)
                 continue
             for tp, records in found.items():
-                if records and self._feeds.get(tp) is feeds[tp]:
-                    feeds[tp].add(records, turns[tp])
+                # The answer may have waited for a rebalance to end, and be of the partition's next feed.
+                if records and (feed := self._feeds.get(tp)):
+                    feed.add(records, turns[tp] if feed is feeds[tp] else ASKED_BY_ANOTHER)
 
     @faust.Service.task  # type: ignore[untyped-decorator]
     async def _turn(self) -> None:

@@ -100,7 +100,7 @@ class Feed:
         self.failure = ""
         """Why it is `failed`."""
         self.turn = 0
-        """Counts how often it was opened: what was fetched before belongs to nobody."""
+        """Counts how often it was opened: what was asked for before is not taken."""
         self.end = 0
         """Kafka's offset after the last record, as last told."""
         self.moved_at = clock()
@@ -114,6 +114,8 @@ class Feed:
         self._expected = 0
         self._went_back = False
         self._gap: tuple[int, int] | None = None
+        self._asked_again_at = -1
+        """Where a gap was met and fetched once more; met again, the records are not there."""
         self._is_revoked = False
         self._wake = asyncio.Event()
         self._last_progress = float("-inf")
@@ -137,14 +139,38 @@ class Feed:
         return max(self.end - self.next, 0) if self._keeper is not None else 0
 
     def add(self, records: Sequence[ConsumerRecord], turn: int) -> None:
-        """Take what was fetched, unless it was asked for before the last opening."""
-        if turn != self.turn or self.state != "reading" or self._went_back:
-            return
+        """
+        Take what was fetched.
+
+        The consumer stands behind these records by now. What is not taken is asked for again: nobody else would.
+
+        Args:
+            records: consecutive records of the partition, at least one.
+            turn: `turn` when they were asked for.
+        """
+        if self.state != "reading" or self._went_back:
+            return  # the next opening says where to read
         first = records[0].offset
-        if first < self._expected:
+        if turn != self.turn:
+            self._ask_again()
+        elif first < self._expected:
             self._went_back = True
             self._wake.set()
-            return
+        elif first > self._expected != self._asked_again_at:
+            self._asked_again_at = self._expected
+            self._ask_again()
+        else:
+            self._take(records)
+
+    def _ask_again(self) -> None:
+        """Have the consumer fetch once more from the first record that was not taken."""
+        try:
+            self._host.stand_at(self.tp, self._expected)
+        except KafkaError as error:
+            log.debug("not asked again log=%s: %s", self.name, error)  # taken away: the next owner reads it
+
+    def _take(self, records: Sequence[ConsumerRecord]) -> None:
+        first = records[0].offset
         if first > self._expected and self._gap is None:
             self._gap = (self._expected, first)
         self._records += [record.value or b"" for record in records]
@@ -206,7 +232,7 @@ class Feed:
             self._say_lost(start, begin)
             keeper.sink.skip(begin)
         self._expected = keeper.sink.next
-        self._went_back, self._gap = False, None
+        self._went_back, self._gap, self._asked_again_at = False, None, -1
         self._host.stand_at(self.tp, self._expected)
         self._host.stored(self.tp, self._expected)
         self.turn += 1
