@@ -10,6 +10,7 @@ import pytest
 
 from analytics.store import Store, StoreAway, StoreError, ping
 from tests.analytics.server import ClickHouse
+from tests.ports import free_port
 
 pytestmark = pytest.mark.clickhouse
 
@@ -69,12 +70,6 @@ def test_wrong_credentials_are_told(clickhouse: ClickHouse) -> None:
 
     assert caught.value.name == "AUTHENTICATION_FAILED"
     assert "wr0ng-one" not in str(caught.value)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_an_address_where_nobody_answers_is_told() -> None:

@@ -15,7 +15,8 @@ from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from tests.broker import jars
-from tests.broker.local import LocalBroker, free_port
+from tests.broker.local import LocalBroker
+from tests.ports import free_port
 
 VARIABLE: Final = "GNOMON_TEST_KAFKA"
 IMAGE: Final = "apache/kafka:4.1.0"

@@ -17,6 +17,7 @@ from typing import Final
 
 from gnomon.process import child_environment
 from tests.broker import jars
+from tests.ports import free_port
 from tests.services import ROOT
 
 START_SECONDS: Final = 60.0
@@ -167,23 +168,3 @@ class LocalBroker:
 
     def _said(self) -> str:
         return "\n".join(self.output.read_text("utf-8", "replace").splitlines()[-20:])
-
-
-def free_port() -> int:
-    """Return a port of loopback that nobody listens on at this moment."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
-
-
-def three_free() -> int:
-    """Return the first of three ports in a row that nobody listens on."""
-    while True:
-        first = free_port()
-        try:
-            for port in range(first, first + 3):
-                with socket.create_server(("127.0.0.1", port)):
-                    pass
-        except (OSError, OverflowError):
-            continue
-        return first

@@ -1,5 +1,6 @@
 """The calls of the demonstration alone."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 from gnomon.cli import main
 from gnomon.demo import calling
 from gnomon.demo.clients import CallFailed, PlainClient
-from tests.broker.local import free_port, three_free
+from tests.ports import free_port, free_ports
 
 pytestmark = pytest.mark.e2e
 
@@ -20,19 +21,22 @@ pytestmark = pytest.mark.e2e
 @pytest.fixture
 def upstreams(tmp_path: Path) -> Iterator[list[str]]:
     """Return the addresses of simulated nodes: primary, shadow, fallback."""
-    arguments = ["--nodes", "--simulated", "--node-port", str(three_free()), "--data", str(tmp_path / "demo")]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gnomon", "demo", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert process.stdout is not None
-    with process.stdout:
-        lines = [process.stdout.readline() for _ in range(4)]
-        yield [line.split()[1] for line in lines[1:]]
-        process.send_signal(signal.SIGTERM)
-        process.wait(20)
+    arguments = ["--nodes", "--simulated", "--node-port", str(free_ports(3)), "--data", str(tmp_path / "demo")]
+    said = tmp_path / "stderr"
+    with (
+        said.open("wb") as stderr,
+        subprocess.Popen(
+            [sys.executable, "-m", "gnomon", "demo", *arguments], stdout=subprocess.PIPE, stderr=stderr, text=True
+        ) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            lines = [process.stdout.readline() for _ in range(4)]
+            urls = re.findall(r"http://\S+", "".join(lines[1:]))
+            assert len(urls) == 3, said.read_text()
+            yield urls
+        finally:
+            process.send_signal(signal.SIGTERM)
 
 
 def test_calls_go_on_until_told_and_start_when_there_is_somebody(upstreams: list[str]) -> None:

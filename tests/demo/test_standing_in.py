@@ -14,9 +14,9 @@ import pytest
 
 from gnomon.cli import main
 from gnomon.demo.errors import DemoError
-from gnomon.demo.nodes import free_port
 from gnomon.demo.standing_in import forwarding
 from tests.demo.test_e2e import assert_nothing_is_left, start
+from tests.ports import free_port, free_ports
 
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -102,7 +102,7 @@ def ask(url: str, method: str, *params: object) -> object:
 @pytest.mark.e2e
 def test_the_nodes_answer_at_the_named_ports(tmp_path: Path) -> None:
     """One world at three addresses, with blocks that come; Ctrl-C leaves nothing."""
-    port = free_port()
+    port = free_ports(3)
     process: subprocess.Popen[str] = start(tmp_path, "--simulated", "--nodes", "--node-port", str(port))
     assert process.stdout is not None
     lines = [process.stdout.readline() for _ in range(4)]

@@ -20,8 +20,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.broker.local import LocalBroker, free_port, three_free
+from tests.broker.local import LocalBroker
 from tests.deploy.tools import effective
+from tests.ports import free_port, free_ports
 from tests.services import ROOT
 
 IMAGE_ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1", "TZ": "UTC"}
@@ -130,7 +131,7 @@ class Stack:
             return self.broker.port
         if name.startswith("855"):
             # Three in a row.
-            first = self._common.setdefault("8551", three_free())
+            first = self._common.setdefault("8551", free_ports(3))
             return first + int(name) - 8551
         ports = instance.ports if instance is not None and name.startswith("946") else self._common
         if name not in ports:

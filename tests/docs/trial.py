@@ -18,8 +18,9 @@ from typing import Any
 
 import yaml
 
-from gnomon.demo.nodes import CHAIN_ID, free_port
+from gnomon.demo.nodes import CHAIN_ID
 from tests.docs.snippets import Block
+from tests.ports import free_port, free_ports
 
 READY_SECONDS = 120.0
 UNTIL_SECONDS = 60.0
@@ -40,7 +41,7 @@ class Trial:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        first = free_port()
+        first = free_ports(3)
         self.ports = {"node": first, "shadow": first + 1, "fallback": first + 2}
         self.ports |= {name: free_port() for name in USUAL if name not in self.ports}
         self._written: dict[str, str] = {}
