@@ -25,7 +25,8 @@ from bench.cluster_chaos import script
 from gnomon.events.log import LogStatus, status
 from gnomon.process import child_environment
 from ingest.engine import Engine
-from tests.broker.local import LocalBroker, free_port
+from tests.broker.local import LocalBroker
+from tests.ports import free_port
 from tests.proxy.shipper.shipping import children
 from tests.services import ROOT
 
