@@ -25,7 +25,7 @@ from bench.cluster_chaos.cluster import Cluster, wait_for
 from bench.whole import BODY_BYTES, load, quantile
 from bench.worker import cpu_seconds
 from tests.broker import jars
-from tests.broker.local import free_port
+from tests.ports import free_port
 
 POLL_SECONDS = 0.05
 WARM_SECONDS = 5
