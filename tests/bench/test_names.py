@@ -1,6 +1,7 @@
 """The benchmarks can be called by the names that are shown."""
 
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -20,3 +21,21 @@ def test_an_unknown_name_is_told_with_those_there_are(capsys: pytest.CaptureFixt
     """Status 2, as for any wrong usage."""
     assert main(["cluster"]) == 2
     assert "cluster-chaos" in capsys.readouterr().err
+
+
+def test_help_says_what_each_measures(capsys: pytest.CaptureFixture[str]) -> None:
+    """One line each, status 0."""
+    assert main(["--help"]) == 0
+    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+
+    assert [name for name, _ in lines] == names()
+    assert [name for name, text in lines if not text.endswith(".")] == []
+
+
+def test_each_is_named_in_the_documentation() -> None:
+    """docs/benchmarks.md: a section of its own, or a word in the list of the others."""
+    page = (Path(__file__).parents[2] / "docs/benchmarks.md").read_text(encoding="utf-8")
+    sections = {line[3:] for line in page.splitlines() if line.startswith("## ")}
+    others = page.rpartition("python -m bench ")[2].split()
+
+    assert [name for name in names() if name not in sections and name not in others] == []

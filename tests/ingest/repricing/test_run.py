@@ -110,6 +110,29 @@ def test_calls_and_rollups_are_those_of_the_new_books(engine: Engine) -> None:
     assert any(d.vendor == "acme" and d.n_unpriced_after == d.n for d in outcome.differences)
 
 
+def test_all_days_in_one_change(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is done by default: one change for the days of more than a year, killed before its sums are aligned too."""
+    monkeypatch.undo()
+    assert run_module.DAYS_PER_CHANGE > 365
+    steps: list[str] = []
+
+    def die(step: str) -> None:
+        steps.append(step)
+        if step == "align":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(engine, at_step=die)
+    assert steps.count("change") == 1
+    assert not differs(engine)
+
+    outcome = run(engine, at_step=steps.append)
+
+    assert steps.count("change") == 1
+    assert outcome.n_days == DAYS
+    assert_charged_by(engine, NEW)
+
+
 def test_what_was_charged_before_is_kept(engine: Engine) -> None:
     """Each call has the price it was stored with, and each run its number, time and books; also after two runs."""
     first, second = run(engine), run(engine, OLD)
