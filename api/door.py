@@ -118,11 +118,11 @@ class Door:
         route = getattr(scope.get("route"), "path", "_OTHER")
         method = scope["method"] if scope["method"] in (*origins.METHODS, "HEAD", "OPTIONS") else "_OTHER"
         self._metrics.add("gnomon_api_in_flight", amount=-1)
-        self._metrics.add("gnomon_api_requests_total", route, method, str(answer.status))
-        self._metrics.add("gnomon_api_request_seconds_total", route, method, amount=seconds)
+        self._metrics.add("gnomon_api_requests_total", (route, method, str(answer.status)))
+        self._metrics.add("gnomon_api_request_seconds_total", (route, method), seconds)
         problem = scope["state"].get("problem", "")
         if problem:
-            self._metrics.add("gnomon_api_problems_total", problem)
+            self._metrics.add("gnomon_api_problems_total", (problem,))
         caller: Caller | None = scope["state"]["caller"]
         level = logging.WARNING if answer.status >= 500 else logging.DEBUG
         log.log(

@@ -130,11 +130,11 @@ def reload(services: Services, load: Callable[[], InForce], context: ssl.SSLCont
         if context is not None and value.api.tls is not None:
             listeners.load(context, value.api.tls)
     except GnomonError as error:
-        services.metrics.add("gnomon_api_config_reloads_total", "invalid")
+        services.metrics.add("gnomon_api_config_reloads_total", ("invalid",))
         log.error("configuration not reloaded, the old one stays in force: %s", error)
         return False
     services.holder.value = value
-    services.metrics.add("gnomon_api_config_reloads_total", "ok")
+    services.metrics.add("gnomon_api_config_reloads_total", ("ok",))
     log.info("configuration reloaded hash=%s", value.settings.config_hash)
     return True
 

@@ -5,28 +5,16 @@ Counters begin at 0 with the process. A batch that was stored by an earlier life
 through again is counted again: counts over all time are SQL's business.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Final
 
+from gnomon.exposition import Definition, Values
 from gnomon.rpc.methods import lookup
 from ingest.comparisons import Alike
 from ingest.rows import Step
 
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """One metric."""
-
-    name: str
-    type: Literal["counter", "gauge"]
-    labels: tuple[str, ...]
-    help: str
-
-
 _PAIR = ("project", "vendor", "network", "upstream", "method")
 
-DEFINITIONS: tuple[Definition, ...] = (
+DEFINITIONS: Final[tuple[Definition, ...]] = (
     Definition("gnomon_shadow_identical_total", "counter", (*_PAIR, "finality"),
                "Pairs that are identical, by bytes, value, mask or tolerance."),
     Definition("gnomon_shadow_mismatch_total", "counter", (*_PAIR, "finality", "emptyish", "larger"),
@@ -59,29 +47,12 @@ DEFINITIONS: tuple[Definition, ...] = (
     Definition("gnomon_ingest_engine_up", "gauge", (), "1 = the last statement to ClickHouse was answered."),
 )  # fmt: skip
 
-_BY_NAME = {d.name: d for d in DEFINITIONS}
-_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
-
-class Metrics:
-    """The values. One thread writes; readers get a text made of single reads."""
+class Metrics(Values):
+    """The processors' values."""
 
     def __init__(self) -> None:
-        self._values: dict[str, dict[tuple[str, ...], float]] = {d.name: {} for d in DEFINITIONS}
-
-    def add(self, name: str, labels: Sequence[str] = (), amount: float = 1) -> None:
-        """Count up."""
-        values = self._values[name]
-        key = tuple(labels)
-        values[key] = values.get(key, 0) + amount
-
-    def set(self, name: str, labels: Sequence[str] = (), value: float = 0) -> None:
-        """Set a gauge."""
-        self._values[name][tuple(labels)] = value
-
-    def get(self, name: str, labels: Sequence[str] = ()) -> float:
-        """Return a value; 0 where nothing was counted yet."""
-        return self._values[name].get(tuple(labels), 0)
+        super().__init__(DEFINITIONS)
 
     def observe(self, step: Step) -> None:
         """Count what a stored batch says of shadows."""
@@ -92,20 +63,6 @@ class Metrics:
             self.add("gnomon_shadow_skipped_total", (project, "", network, upstream, method, decision), n)
         for one in step.poison:
             self.add("gnomon_ingest_dead_letters_total", (one.reason,))
-
-    def render(self) -> str:
-        """Return the exposition text."""
-        return "".join(self._lines())
-
-    def _lines(self) -> Iterable[str]:
-        for name, values in self._values.items():
-            definition = _BY_NAME[name]
-            yield f"# HELP {name} {definition.help}\n# TYPE {name} {definition.type}\n"
-            for key, value in list(values.items()):
-                labels = ",".join(
-                    f'{label}="{text.translate(_ESCAPES)}"' for label, text in zip(definition.labels, key, strict=True)
-                )
-                yield f"{name}{{{labels}}} {value:.17g}\n" if labels else f"{name} {value:.17g}\n"
 
 
 def pair_metric(pair: Alike) -> tuple[str, tuple[str, ...]]:

@@ -6,100 +6,84 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from gnomon import exposition
 from gnomon.events.log.status import status
+from gnomon.exposition import Definition
 from proxy.shipper import metrics as shipper
 
 if TYPE_CHECKING:
     from proxy.service import Service
 
-METRICS: Final[dict[str, tuple[str, str]]] = {
-    "gnomon_requests_total": ("counter", "Client requests by network and outcome; batch elements count one each."),
-    "gnomon_client_connections": ("gauge", "Open client connections."),
-    "gnomon_client_bytes": ("gauge", "Bytes of request bodies held, from their arrival to their answer."),
-    "gnomon_client_refusals_total": ("counter", "Requests and connections refused, by reason."),
-    "gnomon_hedged_requests_total": ("counter", "Hedges fired, by network."),
-    "gnomon_upstream_calls_total": ("counter", "Calls to an upstream, mirrored ones included."),
-    "gnomon_upstream_failures_total": ("counter", "Calls to an upstream that brought no answer."),
-    "gnomon_upstream_connections": ("gauge", "Connections to an upstream, by state."),
-    "gnomon_upstream_waiting": ("gauge", "Calls that wait for a connection to an upstream."),
-    "gnomon_upstream_verified": ("gauge", "1 when the upstream's chain id is the network's."),
-    "gnomon_upstream_trouble": ("gauge", "What puts a primary behind others: 4 failing, 2 lagging, 1 slow, added up."),
-    "gnomon_upstream_held": ("gauge", "1 while nobody calls the upstream, for a quota or a Retry-After."),
-    "gnomon_upstream_cordoned": ("gauge", "1 while the upstream is kept out of routing by hand."),
-    "gnomon_breaker_state": ("gauge", "0 closed, 1 half open, 2 open; by upstream and methods."),
-    "gnomon_breaker_calls_total": ("counter", "Calls that a breaker has watched."),
-    "gnomon_breaker_misses_total": ("counter", "Of those, the ones held against the upstream."),
-    "gnomon_breaker_skipped_total": ("counter", "Calls that an open breaker kept from the upstream."),
-    "gnomon_breaker_reasons_total": ("counter", "What went wrong with the calls that a breaker has watched."),
-    "gnomon_rate_limit_calls_total": ("counter", "Calls that a rate limit let through, by budget and whose it is."),
-    "gnomon_rate_limit_refused_total": ("counter", "Calls that a rate limit kept back, by budget and whose it is."),
-    "gnomon_head_blocks": ("gauge", "Head by network, upstream and axis; absent while unknown."),
-    "gnomon_head_lag_blocks": ("gauge", "Blocks behind the network's head; absent while either is unknown."),
-    "gnomon_head_lag_seconds": ("gauge", "For how long the network has had a block that the upstream lacks."),
-    "gnomon_shadow_in_flight": ("gauge", "Mirrored calls under way, by shadow."),
-    "gnomon_shadow_spent_usd": (
-        "gauge",
-        "What a shadow with a monthly budget has used of it, calls under way included.",
-    ),
-    "gnomon_probes_in_flight": ("gauge", "Probes under way, by upstream that is kept out of routing."),
-    "gnomon_short_circuit_held_off": ("gauge", "1 for an upstream whose unknown head has future blocks dispatched."),
-    "gnomon_head_subscribed": ("gauge", "1 while heads of a WebSocket endpoint come by subscription."),
-    "gnomon_head_pollers": ("gauge", "Poll loops; one for each upstream of an EVM network."),
-    "gnomon_events_total": ("counter", "Events made by this process."),
-    "gnomon_event_bytes_total": ("counter", "Bytes of events made by this process."),
-    "gnomon_events_dropped_total": ("counter", "Events that the log could not take; they are lost."),
-    "gnomon_log_used_ratio": ("gauge", "Share of the log's bound that its segments take, 0 to 1."),
-    "gnomon_log_unread_ratio": (
-        "gauge",
-        "Share of the log's bound that events take which a consumer still needs, 0 to 1.",
-    ),
-    "gnomon_log_written_total": ("counter", "Events that the log has taken since it began, over all processes."),
-    "gnomon_log_dropped_total": ("counter", "Events that a full log refused since it began, over all processes."),
-    "gnomon_log_lag_records": ("gauge", "Events in the log that a consumer has not had yet."),
-    "gnomon_config_reloads_total": ("counter", "Reloads of the configuration: ok, or invalid (the old one stays)."),
-    "gnomon_unexpected_errors_total": ("counter", "Errors nobody expected, by scope; each is a bug."),
-}
-
 _UPSTREAM: Final = ("network", "upstream")
 _BREAKER: Final = (*_UPSTREAM, "methods")
 
-LABELS: Final[dict[str, tuple[str, ...]]] = {
-    "gnomon_requests_total": ("network", "outcome"),
-    "gnomon_client_refusals_total": ("reason",),
-    "gnomon_hedged_requests_total": ("network",),
-    "gnomon_upstream_calls_total": (*_UPSTREAM, "tier"),
-    "gnomon_upstream_failures_total": (*_UPSTREAM, "tier"),
-    "gnomon_upstream_connections": (*_UPSTREAM, "state"),
-    "gnomon_upstream_waiting": _UPSTREAM,
-    "gnomon_upstream_verified": _UPSTREAM,
-    "gnomon_upstream_cordoned": _UPSTREAM,
-    "gnomon_upstream_trouble": _UPSTREAM,
-    "gnomon_upstream_held": _UPSTREAM,
-    "gnomon_breaker_state": _BREAKER,
-    "gnomon_breaker_calls_total": _BREAKER,
-    "gnomon_breaker_misses_total": _BREAKER,
-    "gnomon_breaker_skipped_total": _BREAKER,
-    "gnomon_breaker_reasons_total": (*_BREAKER, "reason"),
-    "gnomon_rate_limit_calls_total": ("budget", "of"),
-    "gnomon_rate_limit_refused_total": ("budget", "of"),
-    "gnomon_head_blocks": (*_UPSTREAM, "axis"),
-    "gnomon_head_lag_blocks": _UPSTREAM,
-    "gnomon_head_lag_seconds": _UPSTREAM,
-    "gnomon_shadow_in_flight": _UPSTREAM,
-    "gnomon_shadow_spent_usd": _UPSTREAM,
-    "gnomon_probes_in_flight": _UPSTREAM,
-    "gnomon_short_circuit_held_off": _UPSTREAM,
-    "gnomon_head_subscribed": _UPSTREAM,
-    "gnomon_log_lag_records": ("consumer",),
-    "gnomon_config_reloads_total": ("result",),
-    "gnomon_unexpected_errors_total": ("scope",),
-}
-"""Metric → its labels; those that are not here have none."""
+DEFINITIONS: Final[tuple[Definition, ...]] = (
+    Definition("gnomon_requests_total", "counter", ("network", "outcome"),
+               "Client requests by network and outcome; batch elements count one each."),
+    Definition("gnomon_client_connections", "gauge", (), "Open client connections."),
+    Definition("gnomon_client_bytes", "gauge", (), "Bytes of request bodies held, from their arrival to their answer."),
+    Definition("gnomon_client_refusals_total", "counter", ("reason",), "Requests and connections refused, by reason."),
+    Definition("gnomon_hedged_requests_total", "counter", ("network",), "Hedges fired, by network."),
+    Definition("gnomon_upstream_calls_total", "counter", (*_UPSTREAM, "tier"),
+               "Calls to an upstream, mirrored ones included."),
+    Definition("gnomon_upstream_failures_total", "counter", (*_UPSTREAM, "tier"),
+               "Calls to an upstream that brought no answer."),
+    Definition("gnomon_upstream_connections", "gauge", (*_UPSTREAM, "state"), "Connections to an upstream, by state."),
+    Definition("gnomon_upstream_waiting", "gauge", _UPSTREAM, "Calls that wait for a connection to an upstream."),
+    Definition("gnomon_upstream_verified", "gauge", _UPSTREAM, "1 when the upstream's chain id is the network's."),
+    Definition("gnomon_upstream_trouble", "gauge", _UPSTREAM,
+               "What puts a primary behind others: 4 failing, 2 lagging, 1 slow, added up."),
+    Definition("gnomon_upstream_held", "gauge", _UPSTREAM,
+               "1 while nobody calls the upstream, for a quota or a Retry-After."),
+    Definition("gnomon_upstream_cordoned", "gauge", _UPSTREAM, "1 while the upstream is kept out of routing by hand."),
+    Definition("gnomon_breaker_state", "gauge", _BREAKER, "0 closed, 1 half open, 2 open; by upstream and methods."),
+    Definition("gnomon_breaker_calls_total", "counter", _BREAKER, "Calls that a breaker has watched."),
+    Definition("gnomon_breaker_misses_total", "counter", _BREAKER, "Of those, the ones held against the upstream."),
+    Definition("gnomon_breaker_skipped_total", "counter", _BREAKER,
+               "Calls that an open breaker kept from the upstream."),
+    Definition("gnomon_breaker_reasons_total", "counter", (*_BREAKER, "reason"),
+               "What went wrong with the calls that a breaker has watched."),
+    Definition("gnomon_rate_limit_calls_total", "counter", ("budget", "of"),
+               "Calls that a rate limit let through, by budget and whose it is."),
+    Definition("gnomon_rate_limit_refused_total", "counter", ("budget", "of"),
+               "Calls that a rate limit kept back, by budget and whose it is."),
+    Definition("gnomon_head_blocks", "gauge", (*_UPSTREAM, "axis"),
+               "Head by network, upstream and axis; absent while unknown."),
+    Definition("gnomon_head_lag_blocks", "gauge", _UPSTREAM,
+               "Blocks behind the network's head; absent while either is unknown."),
+    Definition("gnomon_head_lag_seconds", "gauge", _UPSTREAM,
+               "For how long the network has had a block that the upstream lacks."),
+    Definition("gnomon_shadow_in_flight", "gauge", _UPSTREAM, "Mirrored calls under way, by shadow."),
+    Definition("gnomon_shadow_spent_usd", "gauge", _UPSTREAM,
+               "What a shadow with a monthly budget has used of it, calls under way included."),
+    Definition("gnomon_probes_in_flight", "gauge", _UPSTREAM,
+               "Probes under way, by upstream that is kept out of routing."),
+    Definition("gnomon_short_circuit_held_off", "gauge", _UPSTREAM,
+               "1 for an upstream whose unknown head has future blocks dispatched."),
+    Definition("gnomon_head_subscribed", "gauge", _UPSTREAM,
+               "1 while heads of a WebSocket endpoint come by subscription."),
+    Definition("gnomon_head_pollers", "gauge", (), "Poll loops; one for each upstream of an EVM network."),
+    Definition("gnomon_events_total", "counter", (), "Events made by this process."),
+    Definition("gnomon_event_bytes_total", "counter", (), "Bytes of events made by this process."),
+    Definition("gnomon_events_dropped_total", "counter", (), "Events that the log could not take; they are lost."),
+    Definition("gnomon_log_used_ratio", "gauge", (), "Share of the log's bound that its segments take, 0 to 1."),
+    Definition("gnomon_log_unread_ratio", "gauge", (),
+               "Share of the log's bound that events take which a consumer still needs, 0 to 1."),
+    Definition("gnomon_log_written_total", "counter", (),
+               "Events that the log has taken since it began, over all processes."),
+    Definition("gnomon_log_dropped_total", "counter", (),
+               "Events that a full log refused since it began, over all processes."),
+    Definition("gnomon_log_lag_records", "gauge", ("consumer",), "Events in the log that a consumer has not had yet."),
+    Definition("gnomon_config_reloads_total", "counter", ("result",),
+               "Reloads of the configuration: ok, or invalid (the old one stays)."),
+    Definition("gnomon_unexpected_errors_total", "counter", ("scope",),
+               "Errors nobody expected, by scope; each is a bug."),
+)  # fmt: skip
 
 
 def render(service: Service) -> bytes:
     """Return all metrics in Prometheus' text format."""
-    samples: dict[str, list[tuple[dict[str, str], float]]] = {name: [] for name in METRICS}
+    samples: dict[str, list[tuple[dict[str, str], float]]] = {d.name: [] for d in DEFINITIONS}
 
     def add(name: str, value: float, **labels: str) -> None:
         samples[name].append((labels, value))
@@ -174,15 +158,5 @@ def render(service: Service) -> bytes:
     add("gnomon_log_dropped_total", log.dropped)
     for consumer, n in log.lag_by_consumer.items():
         add("gnomon_log_lag_records", n, consumer=consumer)
-    lines: list[str] = []
-    for name, (kind, text) in METRICS.items():
-        lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
-        for labels, value in samples[name]:
-            inside = ",".join(f'{k}="{_escape(v)}"' for k, v in labels.items())
-            lines.append(f"{name}{{{inside}}} {value:.17g}" if inside else f"{name} {value:.17g}")
-    lines += shipper.exposition(Path(service.writer.path))
-    return ("\n".join(lines) + "\n").encode()
-
-
-def _escape(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    text = exposition.render(DEFINITIONS, samples) + shipper.exposition(Path(service.writer.path))
+    return text.encode()

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-COMMON = frozenset({"gnomon.errors", "gnomon.process"})
+COMMON = frozenset({"gnomon.errors", "gnomon.exposition", "gnomon.process"})
 LIGHT = frozenset({"msgspec", "yaml", "xxhash"})
 """Third parties for what every service shares."""
 

@@ -16,31 +16,28 @@ import yaml
 
 from analytics.alerting.rules import Rule, shipped
 from analytics.alerting.service import BLIND, Service
+from gnomon import exposition
 from gnomon.config.scalars import format_duration
+from gnomon.exposition import Definition
 
-METRICS: Final[dict[str, tuple[str, str]]] = {
-    "gnomon_alert_value": ("gauge", "Last value of a rule, by subject; absent while the rule returns none."),
-    "gnomon_alert_firing": ("gauge", "1 for each rule and subject that fires."),
-    "gnomon_alert_evaluations_total": ("counter", "Evaluations of a rule."),
-    "gnomon_alert_failures_total": ("counter", "Evaluations that ClickHouse did not answer, by rule."),
-    "gnomon_alert_failing_seconds": ("gauge", "For how long a rule could not be asked; absent when it can."),
-    "gnomon_alert_deliveries_total": ("counter", "Tries to deliver, by receiver and result (delivered, failed)."),
-    "gnomon_alert_waiting": ("gauge", "Messages that a receiver has not got yet."),
-    "gnomon_alert_leading": ("gauge", "1 where this service tells of alerts, 0 where another one over the store does."),
-    "gnomon_alert_reloads_total": ("counter", "Configurations read again at SIGHUP, by result (ok, invalid)."),
-}
-LABELS: Final[dict[str, tuple[str, ...]]] = {
-    "gnomon_alert_value": ("rule", "subject"),
-    "gnomon_alert_firing": ("rule", "subject", "severity"),
-    "gnomon_alert_evaluations_total": ("rule",),
-    "gnomon_alert_failures_total": ("rule",),
-    "gnomon_alert_failing_seconds": ("subject",),
-    "gnomon_alert_deliveries_total": ("receiver", "result"),
-    "gnomon_alert_waiting": ("receiver",),
-    "gnomon_alert_leading": (),
-    "gnomon_alert_reloads_total": ("result",),
-}
-"""Metric → its labels."""
+DEFINITIONS: Final[tuple[Definition, ...]] = (
+    Definition("gnomon_alert_value", "gauge", ("rule", "subject"),
+               "Last value of a rule, by subject; absent while the rule returns none."),
+    Definition("gnomon_alert_firing", "gauge", ("rule", "subject", "severity"),
+               "1 for each rule and subject that fires."),
+    Definition("gnomon_alert_evaluations_total", "counter", ("rule",), "Evaluations of a rule."),
+    Definition("gnomon_alert_failures_total", "counter", ("rule",),
+               "Evaluations that ClickHouse did not answer, by rule."),
+    Definition("gnomon_alert_failing_seconds", "gauge", ("subject",),
+               "For how long a rule could not be asked; absent when it can."),
+    Definition("gnomon_alert_deliveries_total", "counter", ("receiver", "result"),
+               "Tries to deliver, by receiver and result (delivered, failed)."),
+    Definition("gnomon_alert_waiting", "gauge", ("receiver",), "Messages that a receiver has not got yet."),
+    Definition("gnomon_alert_leading", "gauge", (),
+               "1 where this service tells of alerts, 0 where another one over the store does."),
+    Definition("gnomon_alert_reloads_total", "counter", ("result",),
+               "Configurations read again at SIGHUP, by result (ok, invalid)."),
+)  # fmt: skip
 MAX_SUBJECTS: Final = 200
 """Per rule; more are left out of the metrics, not of the alerts."""
 
@@ -71,16 +68,10 @@ def prometheus(rules: Iterable[Rule]) -> str:
 
 def render(service: Service, is_leading: bool = True, n_reloads: Mapping[str, int] | None = None) -> str:
     """Return all metrics in Prometheus' text format."""
-    lines: list[str] = []
     samples = dict(_samples(service))
     samples["gnomon_alert_leading"] = [({}, float(is_leading))]
     samples["gnomon_alert_reloads_total"] = [({"result": r}, float(n)) for r, n in (n_reloads or {}).items()]
-    for name, (kind, text) in METRICS.items():
-        lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
-        for labels, value in samples[name]:
-            inside = ",".join(f'{key}="{_escaped(label)}"' for key, label in labels.items())
-            lines.append(f"{name}{{{inside}}} {value:.12g}" if inside else f"{name} {value:.12g}")
-    return "\n".join(lines) + "\n"
+    return exposition.render(DEFINITIONS, samples)
 
 
 _Samples = list[tuple[dict[str, str], float]]
@@ -106,10 +97,6 @@ def _samples(service: Service) -> Iterator[tuple[str, _Samples]]:
             tries.append(({"receiver": delivery.receiver.name, "result": result}, float(n)))
     yield "gnomon_alert_deliveries_total", tries
     yield "gnomon_alert_waiting", [({"receiver": d.receiver.name}, float(d.n_waiting)) for d in service.deliveries]
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 if __name__ == "__main__":

@@ -4,36 +4,34 @@ ask, no port to find. Counters begin anew with each shipper.
 """
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from gnomon.events.shipped import FILE, samples
+from gnomon.exposition import Definition, heading, sample
 
-METRICS: Final[Mapping[str, tuple[str, str]]] = {
-    "gnomon_shipper_up": ("gauge", "1 while Kafka takes events, or would; 0: the log grows."),
-    "gnomon_shipper_lag_events": ("gauge", "Events in the log that Kafka has not acknowledged."),
-    "gnomon_shipper_events_total": ("counter", "Events that Kafka has acknowledged."),
-    "gnomon_shipper_bytes_total": ("counter", "Their bytes, before compression."),
-    "gnomon_shipper_batches_total": ("counter", "Batches that they travelled in."),
-    "gnomon_shipper_reconnects_total": ("counter", "Times that a new producer was needed; the first one counts."),
-    "gnomon_shipper_dead_letters_total": ("counter", "Records without an event or refused by the cluster, by reason."),
-    "gnomon_shipper_lost_events_total": ("counter", "Events gone from the log before they were sent: each is a loss."),
-    "gnomon_shipper_log_failed": ("gauge", "1 = the log cannot be read; the log line says why."),
-    "gnomon_shipper_cpu_seconds_total": ("counter", "Processor time of the shipper's process."),
-}
-
-LABELS: Final[Mapping[str, tuple[str, ...]]] = {"gnomon_shipper_dead_letters_total": ("reason",)}
-"""Metric → its labels; those that are not here have none."""
+DEFINITIONS: Final[tuple[Definition, ...]] = (
+    Definition("gnomon_shipper_up", "gauge", (), "1 while Kafka takes events, or would; 0: the log grows."),
+    Definition("gnomon_shipper_lag_events", "gauge", (), "Events in the log that Kafka has not acknowledged."),
+    Definition("gnomon_shipper_events_total", "counter", (), "Events that Kafka has acknowledged."),
+    Definition("gnomon_shipper_bytes_total", "counter", (), "Their bytes, before compression."),
+    Definition("gnomon_shipper_batches_total", "counter", (), "Batches that they travelled in."),
+    Definition("gnomon_shipper_reconnects_total", "counter", (),
+               "Times that a new producer was needed; the first one counts."),
+    Definition("gnomon_shipper_dead_letters_total", "counter", ("reason",),
+               "Records without an event or refused by the cluster, by reason."),
+    Definition("gnomon_shipper_lost_events_total", "counter", (),
+               "Events gone from the log before they were sent: each is a loss."),
+    Definition("gnomon_shipper_log_failed", "gauge", (), "1 = the log cannot be read; the log line says why."),
+    Definition("gnomon_shipper_cpu_seconds_total", "counter", (), "Processor time of the shipper's process."),
+)  # fmt: skip
 
 
 class Counts:
     """Of one log."""
 
     def __init__(self) -> None:
-        self.values: dict[tuple[str, str], float] = {
-            (name, ""): 0.0 for name in METRICS if name != "gnomon_shipper_dead_letters_total"
-        }
+        self.values: dict[tuple[str, str], float] = {(d.name, ""): 0.0 for d in DEFINITIONS if not d.labels}
 
     def add(self, name: str, value: float = 1.0, reason: str = "") -> None:
         """Add to a counter."""
@@ -50,20 +48,19 @@ class Counts:
     def write(self, log_folder: Path) -> None:
         """Write the file; it appears whole or not at all."""
         lines = (
-            f'{name}{{reason="{reason}"}} {value:.17g}' if reason else f"{name} {value:.17g}"
-            for (name, reason), value in self.values.items()
+            sample(name, {"reason": reason} if reason else {}, value) for (name, reason), value in self.values.items()
         )
         unfinished = log_folder / f"{FILE}.new"
         unfinished.write_text("\n".join(lines) + "\n")
         os.replace(unfinished, log_folder / FILE)
 
 
-def exposition(log_folder: Path) -> list[str]:
-    """Return the lines for /metrics; none where no shipper has ever been, and `up` 0 alone where none is now."""
+def exposition(log_folder: Path) -> str:
+    """Return the text for /metrics; none where no shipper has ever been, and `up` 0 alone where none is now."""
     found = samples(log_folder)
     lines: list[str] = []
-    for name, (kind, text) in METRICS.items():
-        own = [sample for sample in found if sample.replace("{", " ").split(" ", 1)[0] == name]
+    for definition in DEFINITIONS:
+        own = [line for line in found if line.replace("{", " ").split(" ", 1)[0] == definition.name]
         if own:
-            lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}", *own]
-    return lines
+            lines += [*heading(definition), *own]
+    return "".join(line + "\n" for line in lines)

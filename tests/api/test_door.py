@@ -272,11 +272,11 @@ def test_requests_are_counted_by_route() -> None:
     one.get("/v1/spend")
     metrics = one.services.metrics
 
-    assert metrics.get("gnomon_api_requests_total", "/v1/spend", "GET", "200") == 1
-    assert metrics.get("gnomon_api_requests_total", "/v1/spend", "GET", "401") == 1
-    assert metrics.get("gnomon_api_requests_total", "_OTHER", "GET", "404") == 1
-    assert metrics.get("gnomon_api_problems_total", "not-found") == 2
-    assert metrics.get("gnomon_api_problems_total", "unauthorized") == 1
+    assert metrics.get("gnomon_api_requests_total", ("/v1/spend", "GET", "200")) == 1
+    assert metrics.get("gnomon_api_requests_total", ("/v1/spend", "GET", "401")) == 1
+    assert metrics.get("gnomon_api_requests_total", ("_OTHER", "GET", "404")) == 1
+    assert metrics.get("gnomon_api_problems_total", ("not-found",)) == 2
+    assert metrics.get("gnomon_api_problems_total", ("unauthorized",)) == 1
     assert metrics.get("gnomon_api_in_flight") == 0
     assert "/v1/silences/{silence_id}" in one.services.metrics.render()
 

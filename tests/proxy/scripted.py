@@ -11,7 +11,7 @@ from gnomon.config.load import loads
 from gnomon.events.codec import decode
 from gnomon.events.contract import AnyEvent, InternalAttempt, PrimaryResponse, ShadowResponse
 from gnomon.events.log import Reader, Writer
-from proxy.metrics import LABELS, METRICS
+from proxy.metrics import DEFINITIONS
 from proxy.service import Service
 from proxy.shipper import metrics as shipper
 from tests.exposition import undeclared
@@ -22,9 +22,7 @@ PATH = f"/main/evm/{CHAIN}"
 PATIENCE_SECONDS = 30.0
 """How long a test waits for what must come: on a machine that does something else, too."""
 
-DECLARED = {name: LABELS.get(name, ()) for name in METRICS} | {
-    name: shipper.LABELS.get(name, ()) for name in shipper.METRICS
-}
+DECLARED = {d.name: d.labels for d in (*DEFINITIONS, *shipper.DEFINITIONS)}
 """Every metric that /metrics may show, with its labels."""
 
 Script = Callable[[dict[str, Any]], bytes | None]

@@ -8,6 +8,7 @@ from typing import Final
 from analytics.alerting import export as alerts
 from api import metrics as api
 from gnomon.cli.reference.markdown import code, table, unit
+from gnomon.exposition import Definition
 from ingest import metrics as ingest
 from proxy import metrics as proxy
 from proxy.shipper import metrics as shipper
@@ -72,34 +73,30 @@ def names_in(promql: str) -> set[str]:
     return set(re.findall(r"\bgnomon_\w+", re.sub(r'"(?:[^"\\]|\\.)*"', '""', promql)))
 
 
-def _of(metrics: Mapping[str, tuple[str, str]], labels: Mapping[str, tuple[str, ...]]) -> tuple[Metric, ...]:
-    return tuple(Metric(name, kind, labels.get(name, ()), text) for name, (kind, text) in metrics.items())
-
-
-def _defined(definitions: Iterable[ingest.Definition | api.Definition]) -> tuple[Metric, ...]:
+def _of(definitions: Iterable[Definition]) -> tuple[Metric, ...]:
     return tuple(Metric(d.name, d.type, d.labels, d.help) for d in definitions)
 
 
 BY_SERVICE: Final[Mapping[str, tuple[str, tuple[Metric, ...]]]] = {
     "Proxy": (
         "At the proxy's own address: `http://127.0.0.1:4000/metrics`.",
-        _of(proxy.METRICS, proxy.LABELS),
+        _of(proxy.DEFINITIONS),
     ),
     "Shipper": (
         "Among the proxy's, where Kafka is configured.",
-        _of(shipper.METRICS, shipper.LABELS),
+        _of(shipper.DEFINITIONS),
     ),
     "Processors": (
         "`gnomon ingest`: where its first line says (`gnomon.health` sets it).",
-        _defined(ingest.DEFINITIONS),
+        _of(ingest.DEFINITIONS),
     ),
     "API": (
         "At the API's own address: `http://127.0.0.1:8080/metrics`.",
-        _defined(api.DEFINITIONS),
+        _of(api.DEFINITIONS),
     ),
     "Alerts": (
         "`gnomon alerts`: where its first line says (`gnomon.health` sets it).",
-        _of(alerts.METRICS, alerts.LABELS),
+        _of(alerts.DEFINITIONS),
     ),
 }
 """Service → where its metrics are, and which."""

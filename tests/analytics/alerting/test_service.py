@@ -11,7 +11,7 @@ import pytest
 
 from analytics.alerting.delivery import Delivery
 from analytics.alerting.evaluate import Reading
-from analytics.alerting.export import LABELS, METRICS, prometheus, render
+from analytics.alerting.export import DEFINITIONS, prometheus, render
 from analytics.alerting.history import Report
 from analytics.alerting.post import Answer
 from analytics.alerting.rules import Rule, shipped
@@ -478,8 +478,8 @@ def test_metrics_are_the_closed_list(world: World) -> None:
 
     assert 'gnomon_alert_value{rule="Spend",subject="a\\"b"} 6' in text
     assert 'gnomon_alert_firing{rule="Spend",subject="a\\"b",severity="page"} 1' in text
-    assert [line.split()[2] for line in text.splitlines() if line.startswith("# HELP")] == list(METRICS)
-    assert undeclared(text, LABELS) == []
+    assert [line.split()[2] for line in text.splitlines() if line.startswith("# HELP")] == [d.name for d in DEFINITIONS]
+    assert undeclared(text, {d.name: d.labels for d in DEFINITIONS}) == []
 
 
 def test_the_rules_are_exported_for_prometheus() -> None:
