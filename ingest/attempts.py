@@ -169,4 +169,5 @@ def _charge(
         at_ms // 1000, behind if charger.needs_distance(vendor, method) else None,
         charger.own_units(project, attempt.upstream, method),
         attempt.response_bytes if charger.needs_bytes(vendor, method) else 0,
+        charger.has_archive(project, attempt.upstream),
     )  # fmt: skip

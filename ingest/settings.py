@@ -79,8 +79,9 @@ def context(settings: Settings) -> Context:
         PriceBookError: a configured book cannot be read or used.
     """
     shadow = settings.gnomon.shadow
+    books = PriceBooks(shipped(), configured(settings.gnomon.pricing.books))
     return Context(
-        charger=Charger(PriceBooks(shipped(), configured(settings.gnomon.pricing.books)), _own_units(settings)),
+        charger=Charger(books, _own_units(settings), _archives(settings)),
         policies=Policies(shadow.tolerate),
         keep_bodies=shadow.keep_bodies,
         sample_identical_bodies=shadow.sample_identical_bodies,
@@ -93,4 +94,13 @@ def _own_units(settings: Settings) -> dict[tuple[str, str], dict[str, Decimal]]:
         for project in settings.projects
         for upstream in project.upstreams
         if upstream.credit_units
+    }
+
+
+def _archives(settings: Settings) -> dict[tuple[str, str], bool]:
+    return {
+        (project.id, upstream.id): upstream.has_archive
+        for project in settings.projects
+        for upstream in project.upstreams
+        if upstream.has_archive is not None
     }

@@ -189,8 +189,12 @@ class Allowances:
             reference = request_block(method, params) if params else NO_BLOCK
             behind = blocks_behind(method, reference, params, latest)
         own = charger.own_units(project, payer.id, name)
+        archive = charger.has_archive(project, payer.id)
         at = int(time.time())
-        return charger.charge(vendor, network, name, outcome, error_class, status, 1, at, behind, own).usd
+        charge = charger.charge(
+            vendor, network, name, outcome, error_class, status, 1, at, behind, own, has_archive=archive
+        )
+        return charge.usd
 
     # --- the file -----------------------------------------------------------------------------------------------------
 
@@ -266,7 +270,8 @@ def charger_for(settings: Settings) -> Charger | None:
         for project, u in upstreams
         if u.credit_units
     }
-    return Charger(PriceBooks(shipped(), configured(settings.gnomon.pricing.books)), units)
+    archives = {(project, u.id): u.has_archive for project, u in upstreams if u.has_archive is not None}
+    return Charger(PriceBooks(shipped(), configured(settings.gnomon.pricing.books)), units, archives)
 
 
 def this_month() -> str:

@@ -2,7 +2,7 @@
 Alerts: the service that asks the rules and tells the receivers, and what one does with rules by hand.
 
   gnomon alerts                                  the service (a child of `gnomon up`)
-  gnomon alerts list                             every rule, where it goes, whether it fires
+  gnomon alerts list                             every rule in force, and where it goes
   gnomon alerts test FallbackSpend               would it fire now? its rows, and nobody is told
   gnomon alerts test FallbackSpend --at 2026-12-01T10:00:00Z --format json
   gnomon alerts silence HeadLag --for 2h --comment "node is synced anew"

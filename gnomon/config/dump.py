@@ -50,7 +50,7 @@ PLACES: Final[Mapping[type[Struct], Mapping[str, str]]] = {
         "allow_methods": "allowMethods", "ignore_methods": "ignoreMethods", "failsafe": _ELSEWHERE,
         "shadow": "shadow", "relay_error": "relayError", "validators": "validators", "probe": "routing.probe",
         "probe_per_second": "routing.probePerSecond", "probe_concurrency": "routing.probeConcurrency",
-        "rate_limit_budget": "rateLimitBudget", "credit_units": "creditUnits",
+        "rate_limit_budget": "rateLimitBudget", "credit_units": "creditUnits", "has_archive": _ELSEWHERE,
     },
     model.BlockBound: {
         "exact_block": "exactBlock", "latest_minus": "latestBlockMinus", "earliest_plus": "earliestBlockPlus",
@@ -212,6 +212,8 @@ def _add_to_upstream(upstream: Struct, out: Plain) -> None:
         out["network"] = upstream.network
     # the user of an endpoint became a header: it stands in the endpoint's mask
     is_in_endpoint = f"//{MASK}@" in upstream.display_endpoint
+    if upstream.has_archive is not None:
+        _put(out, "evm.nodeType", "archive" if upstream.has_archive else "full")
     headers = {n: MASK for n in upstream.headers if not (is_in_endpoint and n.lower() == "authorization")}
     if headers:
         _put(out, "jsonRpc.headers", headers)

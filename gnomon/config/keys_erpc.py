@@ -410,7 +410,8 @@ _UPSTREAM_EVM = Section(
         Key(
             "nodeType",
             Text(("full", "archive", "unknown")),
-            "Older form of a bound: `full` is `blockAvailability.lower.latestBlockMinus: 128`.",
+            "Older form of a bound: `full` is `blockAvailability.lower.latestBlockMinus: 128`. `archive` costs more at "
+            "vendors that charge by the endpoint (GetBlock).",
         ),
         ignored("skipSyncingCheck", "an upstream is asked whether it syncs only with `skipWhenSyncing`"),
         ignored("statePollerDebounce", "heads are polled at `statePollerInterval`"),

@@ -128,6 +128,8 @@ class Upstream(Struct, frozen=True, kw_only=True):
     rate_limit_budget: str = ""
     credit_units: dict[str, str] = {}
     """Method (or `*`) → units of a call as a decimal; they win over the price book. eRPC: creditUnits."""
+    has_archive: bool | None = None
+    """None: not said. Some vendors charge more for every call to an endpoint with archive. eRPC: evm.nodeType."""
 
 
 class Network(Struct, frozen=True, kw_only=True):

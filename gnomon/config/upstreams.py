@@ -346,6 +346,7 @@ def build(draft: Draft, findings: Findings) -> Upstream:
         probe_concurrency=routing.integer("probeConcurrency", 1),
         rate_limit_budget=values.text("rateLimitBudget"),
         credit_units=values.text_map("creditUnits"),
+        has_archive={"archive": True, "full": False}.get(evm.text("nodeType")),
     )
 
 

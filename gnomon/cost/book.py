@@ -76,7 +76,10 @@ class Book:
     """Longest first."""
     archive_multiplier: Decimal
     archive_after_blocks: int | None
-    """A block this many or more behind the head costs `archive_multiplier` times; None: distance does not matter."""
+    """
+    A block this many or more behind the head costs `archive_multiplier` times. None: distance does not matter, the
+    factor is that of every call to an endpoint with archive.
+    """
     archive_methods: frozenset[str] | None
     """None: every method."""
     archive_exempt_networks: frozenset[str]

@@ -175,15 +175,20 @@ class Charger:
     """Charges attempts by the books, with a memory."""
 
     def __init__(
-        self, books: PriceBooks, own_units: Mapping[tuple[str, str], Mapping[str, Decimal]] | None = None
+        self,
+        books: PriceBooks,
+        own_units: Mapping[tuple[str, str], Mapping[str, Decimal]] | None = None,
+        archives: Mapping[tuple[str, str], bool] | None = None,
     ) -> None:
         """
         Args:
             books: by vendor.
             own_units: (project, upstream) → method or `*` → units, as configured; they win over the books.
+            archives: (project, upstream) → whether it has archive data, where the configuration says so.
         """
         self._books = books
         self._own_units = own_units or {}
+        self._archives = archives or {}
         self._cache: dict[tuple[object, ...], Charge] = {}
         self._needs_distance: dict[tuple[str, str], bool] = {}
         self._is_dated: dict[str, bool] = {}
@@ -232,6 +237,10 @@ class Charger:
         found = units.get(method)
         return units.get("*") if found is None else found
 
+    def has_archive(self, project: str, upstream: str) -> bool | None:
+        """Return whether an upstream has archive data (`evm.nodeType`); None where the configuration says nothing."""
+        return self._archives.get((project, upstream)) if self._archives else None
+
     def charge(
         self,
         vendor: str,
@@ -245,6 +254,7 @@ class Charger:
         blocks_behind: int | None = None,
         own_units: Decimal | None = None,
         n_bytes: int = 0,
+        has_archive: bool | None = None,
     ) -> Charge:
         """
         Return what one attempt costs.
@@ -258,6 +268,7 @@ class Charger:
                 `needs_distance` says so.
             own_units: what the configuration says a call of this method costs at this upstream (`creditUnits`).
             n_bytes: size of a pushed message. Matters only where `needs_bytes` says so; else leave it 0.
+            has_archive: whether the upstream has archive data; None = not known.
         """
         if vendor in OWN_VENDORS:
             return FREE
@@ -276,6 +287,7 @@ class Charger:
             blocks_behind,
             own_units,
             n_bytes,
+            has_archive,
         )
         charge = self._cache.get(key)
         if charge is None:
@@ -284,8 +296,9 @@ class Charger:
             book = self._books.find(vendor, datetime.fromtimestamp(at_seconds, UTC))
             if book is not None:
                 charge = price(
-                    book, network, method, outcome, error_class, status, n_batch, blocks_behind, own_units, n_bytes
-                )
+                    book, network, method, outcome, error_class, status, n_batch, blocks_behind, own_units, n_bytes,
+                    has_archive,
+                )  # fmt: skip
             else:
                 charge = UNPRICED if own_units is None else Charge(round_amount(own_units), None)
             self._cache[key] = charge
@@ -303,6 +316,7 @@ def price(
     blocks_behind: int | None,
     own_units: Decimal | None = None,
     n_bytes: int = 0,
+    has_archive: bool | None = None,
 ) -> Charge:
     """Return what one attempt costs by one book; see `Charger.charge`."""
     rule, is_estimate = billing_rule(book, outcome, error_class, status)
@@ -322,7 +336,7 @@ def price(
         if found is not None and units is not None:
             is_estimate = is_estimate or found.is_estimate
             factor, sure = network_factor(book, network)
-            archive, archive_sure = archive_factor(book, network, method, blocks_behind)
+            archive, archive_sure = archive_factor(book, network, method, blocks_behind, has_archive)
             with localcontext(_EXACT):
                 units = units * factor * archive
             is_estimate = is_estimate or not sure or not archive_sure
@@ -387,15 +401,19 @@ def network_factor(book: Book, network: str) -> tuple[Decimal, bool]:
     return Decimal(1), any(name in book.base_networks for name in names)
 
 
-def archive_factor(book: Book, network: str, method: str, blocks_behind: int | None) -> tuple[Decimal, bool]:
-    """Return the factor of an old block, and whether that could be decided."""
-    after = book.archive_after_blocks
-    if after is None or book.archive_multiplier == 1:
+def archive_factor(
+    book: Book, network: str, method: str, blocks_behind: int | None, has_archive: bool | None = None
+) -> tuple[Decimal, bool]:
+    """Return the factor of an old block, or of an endpoint with archive, and whether that could be decided."""
+    if book.archive_multiplier == 1:
         return Decimal(1), True
     if book.archive_methods is not None and method not in book.archive_methods:
         return Decimal(1), True
     if any(name in book.archive_exempt_networks for name in names_of(network)):
         return Decimal(1), True
+    after = book.archive_after_blocks
+    if after is None:
+        return (book.archive_multiplier if has_archive else Decimal(1)), has_archive is not None
     if blocks_behind is None:
         return Decimal(1), False
     return (book.archive_multiplier if blocks_behind >= after else Decimal(1)), True

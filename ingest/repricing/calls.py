@@ -64,6 +64,7 @@ class Calls:
             self.at_seconds, self.behind if charger.needs_distance(self.vendor, self.method) else None,
             charger.own_units(self.project, self.upstream, self.method),
             self.n_bytes if charger.needs_bytes(self.vendor, self.method) else 0,
+            charger.has_archive(self.project, self.upstream),
         )  # fmt: skip
 
 

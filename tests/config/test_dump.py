@@ -18,6 +18,8 @@ projects:
   upstreams:
   - {id: a, endpoint: 'https://reader:pw@h.example/eth', evm: {chainId: 1}, breaker: {threshold: 4}}
   - {id: b, endpoint: 'blockdaemon://kEy', evm: {chainId: 1}, failsafe: [{retry: {emptyResultAccept: []}}]}
+  - {id: c, endpoint: 'http://c.example', evm: {chainId: 1, nodeType: archive}}
+  - {id: d, endpoint: 'http://d.example', evm: {chainId: 1, nodeType: full, maxAvailableRecentBlocks: 64}}
 rateLimiters:
   budgets: [{id: b, rules: [{method: 'eth_*', maxCount: 0, period: month, waitTime: 1500us, perIP: true}]}]
 server: {trustedIPForwarders: [10.0.0.0/8], maxTimeout: 90s}

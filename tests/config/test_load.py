@@ -247,6 +247,14 @@ def test_a_full_node_has_recent_blocks(evm: str, expected: int | None) -> None:
     assert (lower.latest_minus if lower is not None else None) == expected
 
 
+@pytest.mark.parametrize(("said", "expected"), [("archive", True), ("full", False), ("unknown", None), ("", None)])
+def test_an_upstream_may_say_whether_it_has_an_archive(said: str, expected: bool | None) -> None:
+    """Prices may hang on it; what is not said is not known."""
+    own = f"{{id: a, endpoint: 'http://127.0.0.1:1', evm: {{chainId: 1{f', nodeType: {said}' if said else ''}}}}}"
+
+    assert upstream(with_upstreams(own), "a").has_archive is expected
+
+
 @pytest.mark.parametrize(
     ("endpoint", "vendor"),
     [

@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from fractions import Fraction
+from importlib import resources
 
 import pytest
 from hypothesis import given
@@ -309,3 +310,39 @@ def test_configured_units_win_over_the_book() -> None:
         return charger.charge("acme", "evm:1", method, "result", "", 200, 1, NOW, None, own).units
 
     assert [of("f1", "eth_call"), of("f1", "x"), of("f2", "eth_call")] == [UNIT // 2, 9 * UNIT, 3 * UNIT]
+
+
+@pytest.mark.parametrize(
+    ("upstream", "method", "units", "is_estimate"),
+    [
+        pytest.param("archive", "eth_call", 40, False, id="each call twice"),
+        pytest.param("archive", "trace_replayTransaction", 160, False, id="on top of the method's own"),
+        pytest.param("full", "eth_call", 20, False, id="an endpoint that says it has none"),
+        pytest.param("silent", "eth_call", 20, True, id="nobody says: once, an estimate"),
+    ],
+)
+def test_getblock_charges_archive_by_the_endpoint(upstream: str, method: str, units: int, is_estimate: bool) -> None:
+    """How old the block is does not matter, whether the configuration calls the upstream an archive does."""
+    own = (resources.files("gnomon.cost") / "books" / "getblock.yaml").read_text(encoding="utf-8")
+    sure = own.replace("derived_plan_average", "payg").replace("default_units_assumed: true", "")
+    archives = {("main", "archive"): True, ("main", "full"): False}
+    charger = Charger(PriceBooks(shipped(), [parse(sure, "getblock.yaml")]), archives=archives)
+    archive = charger.has_archive("main", upstream)
+
+    for behind in (None, 0, 10_000_000):
+        found = charger.charge("getblock", "evm:1", method, "result", "", 200, 1, NOW, behind, has_archive=archive)
+        assert (found.units, found.is_estimate) == (units * UNIT, is_estimate)
+
+
+def test_an_archive_costs_no_more_where_the_block_decides() -> None:
+    """Chainstack charges by the distance; others charge archive data like any."""
+    charger = Charger(PriceBooks(shipped()), archives={("main", "a"): True})
+
+    def of(vendor: str, behind: int) -> int | None:
+        archive = charger.has_archive("main", "a")
+        return charger.charge(
+            vendor, "evm:1", "eth_getBalance", "result", "", 200, 1, NOW, behind, has_archive=archive
+        ).units
+
+    assert [of("chainstack", 0), of("chainstack", 127)] == [UNIT, 2 * UNIT]
+    assert of("alchemy", 0) == of("alchemy", 10_000_000)

@@ -92,3 +92,15 @@ def test_distance_date_and_size_are_looked_at_only_where_a_book_does() -> None:
 def test_an_amount_is_read_to_the_last_digit(text: str, amount: int | None) -> None:
     """As ClickHouse prints it; NULL is none."""
     assert scaled(text) == amount
+
+
+def test_an_endpoint_that_is_said_to_have_an_archive_costs_more() -> None:
+    """A configuration that says so later changes what was charged; nothing else of the call does."""
+    stored = call(Charge(20 * UNIT, 10_880_000, True), vendor="getblock")
+    books = PriceBooks(shipped())
+    (same,) = reprice([stored], Charger(books))
+    (found,) = reprice([stored], Charger(books, archives={("main", "f1"): True}))
+    (other,) = reprice([stored], Charger(books, archives={("main", "f2"): True}))
+
+    assert (same.is_one, other.is_one) == (False, False)
+    assert (found.units_after, found.usd_after) == (3 * 40 * UNIT, 3 * 21_760_000)
