@@ -87,7 +87,7 @@ clients: setup
 docs: setup
 	@$(PY) -m gnomon.config.reference > docs/configuration.md
 	@$(PY) -m gnomon.cli.reference docs/reference
-	@$(PY) -m api.schema > docs/openapi.json
+	@$(PY) -m api.app > docs/openapi.json
 	@$(PY) -m analytics.dashboards deploy/grafana/dashboards
 	@$(PY) -m analytics.alerting.export > deploy/prometheus/gnomon.rules.yaml
 

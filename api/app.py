@@ -1,5 +1,7 @@
 """The application: routers, what errors become, and the layer around it all."""
 
+import json
+import sys
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
@@ -102,6 +104,7 @@ def create(services: Services) -> Door:
     """
     app = bare()
     app.state.services = services
+    app.state.document = document
     services.query_names = _query_names()
     app.add_exception_handler(HTTPException, _answered)
     app.add_exception_handler(RequestValidationError, _answered)
@@ -172,3 +175,14 @@ def _of_validation(error: RequestValidationError) -> Refused:
         else:
             errors.append({"parameter": str(rest[0]) if rest else "", "detail": detail})
     return Refused("invalid-body" if in_body else "invalid-parameter", sentence(errors), errors=errors)
+
+
+def main() -> int:
+    """Print the document."""
+    json.dump(document(), sys.stdout, indent=1, ensure_ascii=False, sort_keys=True)
+    sys.stdout.write("\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

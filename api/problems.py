@@ -21,6 +21,8 @@ from api.errors import Refused
 
 MEDIA_TYPE: Final = "application/problem+json"
 PREFIX: Final = "/problems/"
+PROBLEMS_KEY: Final = "x-problems"
+"""In a route's `openapi_extra`: problems that it answers beside those of every route; not in the document itself."""
 
 
 @dataclass(frozen=True, slots=True)

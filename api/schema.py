@@ -1,11 +1,9 @@
 """
 The OpenAPI document: what FastAPI makes of the routes, with the problems that each may answer.
 
-`docs/openapi.json` is this document; `python -m api.schema > docs/openapi.json` writes it (`make docs`).
+`docs/openapi.json` is this document; `python -m api.app > docs/openapi.json` writes it (`make docs`).
 """
 
-import json
-import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -14,7 +12,7 @@ from fastapi.openapi.utils import get_openapi
 
 from api import exposed, problems
 from api.errors import Refused
-from api.problems import PROBLEMS
+from api.problems import PROBLEMS, PROBLEMS_KEY
 
 VERSION: Final = "1"
 DESCRIPTION: Final = """\
@@ -25,9 +23,6 @@ integers beyond 2^53, are texts. Collections are `{"items": […], "next_cursor"
 ended, whatever was stored meanwhile. Errors are problems of RFC 9457; their `type` is stable. Within `/v1` members are
 added, never renamed or taken away.
 """
-
-PROBLEMS_KEY: Final = "x-problems"
-"""In a route's `openapi_extra`: problems that it answers beside those of every route; not in the document itself."""
 
 _ALWAYS: Final = (
     "invalid-parameter", "invalid-range", "bad-cursor", "query-too-large", "unauthorized", "forbidden", "foreign-host",
@@ -92,16 +87,3 @@ def _response(names: Sequence[str]) -> dict[str, Any]:
         "description": "; ".join(f"`{name}`: {PROBLEMS[name].title}" for name in names),
         "content": {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}, "example": example}},
     }
-
-
-def main() -> int:
-    """Print the document."""
-    from api import app
-
-    json.dump(app.document(), sys.stdout, indent=1, ensure_ascii=False, sort_keys=True)
-    sys.stdout.write("\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -33,6 +33,7 @@ from typing import Final, Literal, get_args
 import yaml
 
 from analytics.alerting.errors import AlertRuleError
+from gnomon.config.model import Settings
 from gnomon.config.scalars import parse_duration
 
 Severity = Literal["page", "ticket", "info", "critical", "error", "warning"]
@@ -163,6 +164,17 @@ def shipped() -> tuple[Rule, ...]:
     files = (resources.files("analytics") / "alerts").iterdir()
     texts = sorted((file.name, file.read_text(encoding="utf-8")) for file in files if file.name.endswith(".yaml"))
     return tuple(rule for name, text in texts for rule in parse(text, name, is_default=True).rules)
+
+
+def in_force(settings: Settings) -> tuple[Rule, ...]:
+    """
+    Return the rules of an installation.
+
+    Raises:
+        AlertRuleError: a file cannot be read or used, or names a receiver that is not there.
+    """
+    alerts = settings.gnomon.alerts
+    return configured(alerts.rules, Path(alerts.folder), [str(receiver.get("name")) for receiver in alerts.receivers])
 
 
 def configured(files: Sequence[str], folder: Path, receivers: Iterable[str]) -> tuple[Rule, ...]:

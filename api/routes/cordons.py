@@ -12,8 +12,8 @@ from api import values
 from api.access import Caller
 from api.dependencies import in_force, json_response, needs, services_of
 from api.moments import ending
+from api.problems import PROBLEMS_KEY
 from api.routes.upstreams import LIVE, Project, UpstreamId, live, named
-from api.schema import PROBLEMS_KEY
 
 log = logging.getLogger("gnomon.api")
 

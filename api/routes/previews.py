@@ -16,8 +16,8 @@ from api.bodies import wrong
 from api.dependencies import asking_of, in_force, json_response, needs, services_of
 from api.errors import Refused
 from api.exposed import MAX_TEXT, TIME
+from api.problems import PROBLEMS_KEY
 from api.rules import Rule
-from api.schema import PROBLEMS_KEY
 from gnomon.compare import masks, tolerances
 from gnomon.compare.cases import BadCase, read_case
 from gnomon.compare.envelope import read

@@ -9,7 +9,7 @@ from msgspec import Meta, Raw, Struct
 from api import binding, bodies
 from api.access import Caller
 from api.dependencies import needs, services_of
-from api.schema import PROBLEMS_KEY
+from api.problems import PROBLEMS_KEY
 from api.statements import FORMS_BY_NAME, Format
 
 router: Final = APIRouter(tags=["sql"])

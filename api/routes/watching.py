@@ -49,20 +49,17 @@ async def metrics(request: Request) -> Response:
     response_class=Response,
     responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}},
 )
-async def openapi() -> Response:
+async def openapi(request: Request) -> Response:
     """Answer with the OpenAPI document."""
-    from api.app import document
-
-    return json_response(document())
+    return json_response(request.app.state.document())
 
 
 @router.get("/docs", include_in_schema=False)
-async def docs() -> Response:
+async def docs(request: Request) -> Response:
     """Answer with the document as a page."""
-    from api.app import document
-
+    document = request.app.state.document()
     headers = {"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Cache-Control": "no-store"}
-    return Response(reference.render(document()), headers=headers, media_type="text/html; charset=utf-8")
+    return Response(reference.render(document), headers=headers, media_type="text/html; charset=utf-8")
 
 
 @router.get(

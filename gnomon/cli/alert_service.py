@@ -26,13 +26,13 @@ from analytics.alerting.gauges import clock_sample, log_samples
 from analytics.alerting.history import History
 from analytics.alerting.leading import Leadership, holder_of
 from analytics.alerting.opening import connect
+from analytics.alerting.rules import in_force
 from analytics.alerting.scraping import Scraper
 from analytics.alerting.service import BLIND, Keeper, Reports, Sample, Service
 from analytics.embedded.lock import FolderLock
 from analytics.migrate import SchemaBehind
 from analytics.store import StoreError
 from gnomon import logs
-from gnomon.cli.alerts import rules_of
 from gnomon.config.load import load
 from gnomon.config.receivers import Receiver, parse
 from gnomon.errors import GnomonError
@@ -165,7 +165,7 @@ class _Program:
     def _reload(self) -> None:
         try:
             settings = load(self._args.config, allow_insecure=self._args.allow_insecure)
-            rules, receivers = rules_of(settings), receivers_of(settings)
+            rules, receivers = in_force(settings), receivers_of(settings)
         except GnomonError as error:
             log.error("the configuration cannot be used, the old one stays in force: %s", error)
             self._n_reloads["invalid"] += 1

@@ -54,13 +54,14 @@ def run(args: argparse.Namespace) -> int:
     die_with_parent()
     import msgspec
 
+    from analytics.alerting.rules import in_force
     from gnomon.config.load import load
 
     settings = load(args.config, allow_insecure=args.allow_insecure)
     clickhouse = settings.gnomon.clickhouse
     if args.clickhouse_url:
         clickhouse = msgspec.structs.replace(clickhouse, url=args.clickhouse_url)
-    rules = rules_of(settings)
+    rules = in_force(settings)
     if args.action == "run":
         if args.name is not None:
             raise UsageError(f"`gnomon alerts run` takes no name; did you mean `gnomon alerts test {args.name}`?")
@@ -79,20 +80,6 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "silence":
         return _silence(args, clickhouse, rules)
     return _silences(args, clickhouse) if args.action == "silences" else _unsilence(args, clickhouse)
-
-
-def rules_of(settings: "Settings") -> "tuple[Rule, ...]":
-    """
-    Return the rules in force.
-
-    Raises:
-        AlertRuleError: a file cannot be used.
-    """
-    from analytics.alerting.rules import configured
-
-    alerts = settings.gnomon.alerts
-    names = [str(receiver.get("name")) for receiver in alerts.receivers]
-    return configured(alerts.rules, Path(alerts.folder), names)
 
 
 def _named(rules: "tuple[Rule, ...]", name: str | None) -> "Rule":

@@ -14,7 +14,7 @@ import os
 import sys
 from pathlib import Path
 
-from gnomon.cli.alerts import rules_of
+from analytics.alerting.rules import in_force
 from gnomon.config.dump import dump
 from gnomon.config.load import DEFAULT_FILE, load
 from gnomon.config.model import Settings
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     file = args.file or args.config or DEFAULT_FILE
     settings = load(file, allow_insecure=args.allow_insecure)
     configured(settings.gnomon.pricing.books)
-    rules_of(settings)
+    in_force(settings)
     for warning in settings.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if args.action == "dump":
