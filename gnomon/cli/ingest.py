@@ -5,9 +5,11 @@ The stream processors alone: from the events of the proxies to the tables in Cli
 
 With `gnomon.events.kafka` it is one of any number of workers that share the topics' partitions. Without, it reads every
 log below `gnomon.events.log.path` (else DIR/events). Waits for ClickHouse, its schema and the topics, and goes on until
-SIGTERM, which ends the batch at hand: exit status 0. SIGHUP reads prices, masks, tolerances and what is kept again; a
-file that cannot be used leaves the old ones in force and says so. A worker that stands still ends with status 75, to be
-started again. Messages on stderr; /healthz and /metrics are where the one line on stdout says.
+SIGTERM, which ends the batch at hand: exit status 0. Where that takes longer than --stop-timeout (ClickHouse hangs, the
+machine has no time) it ends with status 75; what is left the next one stores, nothing twice. SIGHUP reads prices, masks
+and tolerances again, and what is kept; a file that cannot be used leaves the old ones in force and says so. A worker
+that stands still ends with status 75, to be started again. Messages on stderr; /healthz and /metrics are where the one
+line on stdout says.
 """
 
 import argparse
@@ -47,26 +49,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-dead-letters", metavar="N", type=int, default=1000,
         help="Kafka: of a partition within a minute; above it the partition stands still, 0 = no limit (default: 1000)",
     )  # fmt: skip
+    parser.add_argument(
+        "--stop-timeout", metavar="SECONDS", type=float, default=40.0,
+        help="after SIGTERM; a supervisor should wait longer before it kills (default: 40)",
+    )  # fmt: skip
     parser.add_argument("--clickhouse-url", metavar="URL", help="instead of gnomon.clickhouse.url")
     parser.add_argument("--allow-insecure", action="store_true", help=argparse.SUPPRESS)
 
 
 def run(args: argparse.Namespace) -> int:
     die_with_parent()
+    from gnomon.config.load import load
+    from ingest.ending import Deadline
+
+    settings = load(args.config, allow_insecure=args.allow_insecure)
+    logs.start(settings.log_level)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    with Deadline(stop, args.stop_timeout):
+        return process(settings, args, stop)
+
+
+def process(settings: "Settings", args: argparse.Namespace, stop: threading.Event) -> int:
+    """Store what the logs or the topics bring until told to stop."""
     import msgspec
 
-    from gnomon.config.load import load
     from ingest.health import HealthServer
     from ingest.runner import Runner
     from ingest.settings import context, log_root, runner_settings
 
-    settings = load(args.config, allow_insecure=args.allow_insecure)
-    logs.start(settings.log_level)
     data_dir = Path(args.data)
-    stop = threading.Event()
     steps = context(settings)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
     clickhouse = settings.gnomon.clickhouse
     if args.clickhouse_url:
         clickhouse = msgspec.structs.replace(clickhouse, url=args.clickhouse_url)
@@ -133,7 +147,10 @@ def work(
     from ingest.metrics import Metrics
 
     chosen = dataclasses.replace(
-        worker_settings(settings), session_seconds=args.session_timeout, max_dead_letters=args.max_dead_letters
+        worker_settings(settings),
+        session_seconds=args.session_timeout,
+        max_dead_letters=args.max_dead_letters,
+        stop_seconds=args.stop_timeout,
     )
     keep_to_ourselves()
     metrics = Metrics()

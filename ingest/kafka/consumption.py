@@ -253,7 +253,10 @@ class Consumption(faust.Service):  # type: ignore[misc]
         for feed in feeds.values():
             feed.revoke()
         if tasks:
-            _, late = await asyncio.wait(tasks.values(), timeout=self.settings.drain_seconds)
+            seconds = self.settings.drain_seconds
+            if self._is_ending:
+                seconds = min(seconds, self.settings.stop_seconds / 2)
+            _, late = await asyncio.wait(tasks.values(), timeout=seconds)
             for task in late:
                 task.cancel()
                 log.warning("not stored in time, the next owner will: %s", task.get_name())

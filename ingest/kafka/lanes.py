@@ -30,9 +30,13 @@ class Lane:
         return await asyncio.shield(loop.run_in_executor(self._threads, lambda: work(*args, **kwargs)))
 
     def close(self) -> None:
-        """Close the connection when the work at hand has ended; takes no new work."""
-        self._threads.submit(self.engine.close)
-        self._threads.shutdown(wait=False)
+        """Take no new work, and let go of what was not begun."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def join(self) -> None:
+        """Wait for the end of the work at hand, then close the connection; only after `close`."""
+        self._threads.shutdown(wait=True)
+        self.engine.close()
 
 
 class Lanes:
@@ -52,6 +56,12 @@ class Lanes:
         lane.n_feeds -= 1
 
     def close(self) -> None:
-        """Close all."""
+        """Close all; returns at once."""
         for lane in self._lanes:
             lane.close()
+
+    def join(self) -> None:
+        """Close all, wait for the end of what they are at, and close their connections."""
+        self.close()
+        for lane in self._lanes:
+            lane.join()

@@ -28,6 +28,8 @@ class WorkerSettings:
     """A worker that is silent so long loses its partitions."""
     drain_seconds: float = 20.0
     """For storing what was read when partitions are taken away; the group waits 10 s longer."""
+    stop_seconds: float = 40.0
+    """For the whole end of a worker; half of it at most for storing what was read."""
     commit_seconds: float = 1.0
     """Between commits to Kafka. Nothing is read from them: they show the lag to Kafka's tools."""
     look_seconds: float = 2.0

@@ -14,12 +14,12 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ingest.ending import EXIT_STATUS
+
 log = logging.getLogger("gnomon.ingest")
 
 PAUSED_SECONDS = 20.0
 """A watchdog that has not looked for so long was paused itself; it sleeps for a second each time."""
-EXIT_STATUS = 75
-"""EX_TEMPFAIL: try again."""
 
 
 @dataclass(frozen=True, slots=True)

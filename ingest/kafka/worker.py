@@ -37,8 +37,6 @@ from ingest.rows import Context
 
 log = logging.getLogger("gnomon.ingest")
 
-STOP_SECONDS = 40.0
-"""For stopping in order, when asked to."""
 MAX_LETTER_BYTES = 1 << 20
 
 
@@ -69,7 +67,7 @@ class Worker:
             metrics: where it counts.
         """
         self._settings = settings
-        self._engines = engines
+        self._lanes = Lanes(engines)
         self._context = context
         self._metrics = metrics
         self._consumption: Consumption | None = None
@@ -83,13 +81,18 @@ class Worker:
 
     def run(self, stop: threading.Event, on_ready: Callable[[], None] = lambda: None) -> None:
         """
-        Wait for the topics, then go on until `stop`.
+        Wait for the topics, then go on until `stop`, which is set where it ends by itself, too: it may still have
+        something to bring to an end then, and takes its time for it (`ingest.ending` guards).
 
         Raises:
             WorkerStopped: it ended by itself; start it again.
             KafkaRefused, KafkaSettingsWrong: a person must look.
         """
-        asyncio.run(self._run(stop, on_ready))
+        try:
+            asyncio.run(self._run(stop, on_ready))
+        finally:
+            stop.set()
+            self._lanes.join()
 
     async def _run(self, stop: threading.Event, on_ready: Callable[[], None]) -> None:
         if not await self._wait_for_topics(stop):
@@ -101,7 +104,7 @@ class Worker:
             await send_letters(letters, tp, poison)
 
         consumption = Consumption(
-            self._settings, Lanes(self._engines), self._context, self._metrics, tell,
+            self._settings, self._lanes, self._context, self._metrics, tell,
             loop=app.loop, beacon=app.beacon,
         )  # fmt: skip
         app.service(consumption)
@@ -122,10 +125,11 @@ class Worker:
             while not stop.is_set() and not app.should_stop:
                 await app.sleep(0.2)
         finally:
-            async with asyncio.timeout(STOP_SECONDS):
-                await app.stop()
+            was_asked = stop.is_set()
+            stop.set()
+            await app.stop()
             watchdog.stop()
-        if not stop.is_set():
+        if not was_asked:
             reason = app.crash_reason or consumption.crash_reason
             raise WorkerStopped(f"the worker has ended by itself: {reason or 'nobody says why'}") from reason
 

@@ -159,7 +159,7 @@ def test_a_stop_has_the_time_that_it_needs(services: dict[str, dict[str, Any]]) 
         return float(minutes or 0) * 60 + float(rest.rstrip("s") or 0)
 
     assert seconds("proxy") > 10 + DRAIN_MARGIN_SECONDS + SHIPPER_SECONDS
-    assert seconds("ingest") > 20
+    assert seconds("ingest") > build_parser("ingest").parse_args(["ingest"]).stop_timeout
     assert ALLOCATOR_ENVIRONMENT.items() <= services["proxy"]["environment"].items()
 
 

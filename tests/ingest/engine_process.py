@@ -79,6 +79,16 @@ class EngineProcess:
         """Create the schema."""
         migrate(self.connect(), Retention(rows_seconds=1e9, bodies_seconds=1e9, rollups_seconds=1e9))
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Have it answer nobody until the block ends."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
+
     def kill(self) -> None:
         """SIGKILL it."""
         self._end(signal.SIGKILL)

@@ -4,7 +4,8 @@ import threading
 
 import pytest
 
-from ingest.kafka.watchdog import EXIT_STATUS, Patience, Sign, Signs, Watchdog, judge
+from ingest.ending import EXIT_STATUS
+from ingest.kafka.watchdog import Patience, Sign, Signs, Watchdog, judge
 
 PATIENCE = Patience(stall=180, blind=600, frozen=60)
 

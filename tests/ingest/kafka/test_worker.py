@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gnomon.events import codec, topics
+from ingest.ending import EXIT_STATUS
 from tests.ingest.engine_process import EngineProcess
 from tests.ingest.events import mixture, primary
 from tests.ingest.kafka.cluster import Cluster, wait_for
@@ -58,6 +59,25 @@ def test_a_worker_waits_for_its_topics(broker: str, clickhouse: EngineProcess, t
         assert worker.stop() == 0
     finally:
         cluster.close()
+
+
+def test_a_worker_ends_in_time_whatever_holds_it_up(cluster: Cluster) -> None:
+    """A ClickHouse that answers nobody keeps no worker from ending; the next one stores what is left, nothing twice."""
+    records = mixture(640)
+    cluster.produce(records[:320])
+    worker = cluster.start_worker("--stop-timeout", "3")
+    cluster.wait_stored(320)
+    with cluster.clickhouse.paused():
+        cluster.produce(records[320:])
+        wait_for(lambda: sum(worker.health()[1]["lag"].values()) > 0, 60, worker.said)
+        status = worker.stop(60)
+
+    assert status == EXIT_STATUS, worker.said()
+    assert "not stopped within 3 s" in worker.said()
+    after = cluster.start_worker()
+    cluster.wait_stored(len(records))
+    assert after.stop() == 0, after.said()
+    assert cluster.n_stored == len(records)
 
 
 def test_two_workers_share_the_partitions(cluster: Cluster) -> None:
