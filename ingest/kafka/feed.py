@@ -3,7 +3,7 @@ One partition: take its key over, read, store in batches, write down how far. Ru
 
     opening ──► reading ──► (trouble) ──► opening …
                    │
-                   ├──► fenced     somebody else stores it: wait for the group to take it away
+                   ├──► fenced     somebody else stores it: wait for the group to take it away, else ──► opening …
                    └──► failed     a person must look; looked at again now and then
 
 The place to read from is the sink's, never Kafka's committed offset. What was read and is not stored when something
@@ -104,7 +104,9 @@ class Feed:
         self.end = 0
         """Kafka's offset after the last record, as last told."""
         self.moved_at = clock()
-        self.fenced_at = 0.0
+        self.fenced_at = float("-inf")
+        """When it was first refused, of refusals that follow each other."""
+        self._last_fenced_at = float("-inf")
         self.n_events = 0
         self._keeper: Keeper | None = None
         self._records: list[bytes] = []
@@ -195,7 +197,8 @@ class Feed:
             try:
                 if self.state == "opening":
                     await self._open()
-                await self._advance()
+                if not self._is_revoked:
+                    await self._advance()
             except Fenced as error:
                 self._is_fenced(error)
             except (EngineAway, EngineRefused) as error:
@@ -216,10 +219,12 @@ class Feed:
                 log.warning("topic was made anew log=%s id=%s", self.name, topic_id)
             keeper = self._host.new_keeper(self.lane.engine, topic_id, self.tp)
         try:
-            start = await self.lane.run(keeper.take_over)
+            start = await self.lane.run(self._take_over, keeper)
         except Fenced as error:
             # Two owners came at the same moment, and the group has chosen us.
             raise EngineAway(str(error)) from error
+        if start is None:
+            return
         self._host.engine_is_back()
         self._keeper = keeper
         begin, self.end = await self._host.ends(self.tp)
@@ -241,6 +246,14 @@ class Feed:
         self._host.metrics.set("gnomon_ingest_log_failed", (self.name,), 0)
         log.info("reading log=%s id=%s from=%d end=%d", self.name, topic_id, self._expected, self.end)
 
+    def _take_over(self, keeper: Keeper) -> int | None:
+        """
+        Return where to go on, in the lane; None: the partition was taken away while this waited for its turn.
+
+        Who takes over then would fence the next owner, though nobody reads here any more.
+        """
+        return None if self._is_revoked else keeper.take_over()
+
     def _say_lost(self, start: int, begin: int) -> None:
         if start == 0:
             log.warning("tables are younger than the topic log=%s begin=%d", self.name, begin)
@@ -253,7 +266,13 @@ class Feed:
     async def _advance(self) -> None:
         """Do what is due, or wait for something to do."""
         if self.state == "fenced":
-            await self._wait(self._settings.pace.scan_seconds)
+            # Who was paused or cut off knows by then that the partition is another's. Else that one has gone, or was
+            # late: it took over when the group had given the partition to us already.
+            left = self._last_fenced_at + self._settings.session_seconds - self._clock()
+            if left > 0:
+                await self._wait(left)
+            else:
+                self.state = "opening"
             return
         if self._gap is not None:
             (start, found), self._gap = self._gap, None
@@ -351,7 +370,10 @@ class Feed:
         log.warning("another owner stores it log=%s: %s", self.name, error)
         self._close()
         self.state = "fenced"
-        self.fenced_at = self._clock()
+        now = self._clock()
+        if now - self._last_fenced_at > self._settings.fenced_seconds:
+            self.fenced_at = now
+        self._last_fenced_at = now
 
     async def _failed(self, error: Exception) -> None:
         if self.failure != str(error):

@@ -25,9 +25,13 @@ class Lane:
         self._threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"lane-{number}")
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what the work returns. A wait that is cancelled does not stop the work: the fence must."""
-        loop = asyncio.get_running_loop()
-        return await asyncio.shield(loop.run_in_executor(self._threads, lambda: work(*args, **kwargs)))
+        """
+        Return what the work returns.
+
+        A wait that is cancelled takes the work back if it has not begun. What has begun goes on: the fence must stop
+        it.
+        """
+        return await asyncio.wrap_future(self._threads.submit(work, *args, **kwargs))
 
     def close(self) -> None:
         """Take no new work, and let go of what was not begun."""

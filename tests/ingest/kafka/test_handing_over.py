@@ -1,8 +1,10 @@
 """What a consumer fetched reaches the feed that is to store it, or is fetched again."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from aiokafka.structs import ConsumerRecord, OffsetAndMetadata, TopicPartition
@@ -11,11 +13,12 @@ from gnomon.config.model import KafkaSettings, Settings
 from gnomon.events import topics
 from ingest.kafka import consumption
 from ingest.kafka.consumption import Consumption
-from ingest.kafka.lanes import Lanes
+from ingest.kafka.lanes import Lane, Lanes
 from ingest.kafka.settings import WorkerSettings
 from ingest.kafka.topic_ids import Topic
 from ingest.metrics import Metrics
 from ingest.settings import context
+from ingest.sink import Sink
 from tests.ingest.events import mixture
 from tests.ingest.kafka.test_consumption import nowhere
 from tests.ingest.memory_engine import MemoryEngine
@@ -72,10 +75,14 @@ def _fetched(offset: int) -> ConsumerRecord:
     return ConsumerRecord(TP.topic, TP.partition, offset, 0, 0, None, value, None, 0, len(value), ())
 
 
+SETTINGS = WorkerSettings(KafkaSettings(bootstrap_servers="nowhere:1"))
+
+
 @asynccontextmanager
-async def member(consumer: OneTopic, engine: MemoryEngine) -> AsyncIterator[Consumption]:
+async def member(
+    consumer: OneTopic, engine: MemoryEngine, settings: WorkerSettings = SETTINGS
+) -> AsyncIterator[Consumption]:
     """A member of the group that was given the partition and fetches."""
-    settings = WorkerSettings(KafkaSettings(bootstrap_servers="nowhere:1"))
     one = Consumption(settings, Lanes([engine]), context(Settings()), Metrics(), nowhere)
     one._consumer = consumer
     await one.given({TP})
@@ -142,3 +149,93 @@ def test_records_that_are_not_there_are_asked_for_once_more_and_then_left_out() 
         assert feed.n_events == len(RECORDS) - 3
 
     asyncio.run(run())
+
+
+def test_a_partition_that_is_taken_away_before_its_turn_is_not_taken_over() -> None:
+    """Its next owner would be refused from then on, by one who reads nothing any more."""
+    engine = MemoryEngine()
+
+    async def run() -> None:
+        async with member(OneTopic(), engine) as one:
+            await _until(lambda: one._feeds[TP].state == "reading")
+            before = dict(engine.epochs)
+            lane, may_end = one._feeds[TP].lane, threading.Event()
+            busy = asyncio.create_task(lane.run(may_end.wait, 30))
+            await one.taken_away({TP})
+            await one.given({TP})
+            await asyncio.sleep(0)  # it asks its lane
+            leaving = asyncio.create_task(one.taken_away({TP}))
+            await asyncio.sleep(0)
+            may_end.set()
+            await asyncio.gather(busy, leaving)
+        assert engine.epochs == before
+
+    asyncio.run(run())
+
+
+def test_what_waits_in_a_lane_is_taken_back_with_its_wait() -> None:
+    """What has begun goes on to its end."""
+    done: list[str] = []
+
+    async def run() -> None:
+        lane = Lane(MemoryEngine(), 0)
+        has_begun, may_end = threading.Event(), threading.Event()
+
+        def long() -> None:
+            has_begun.set()
+            may_end.wait(30)
+            done.append("long")
+
+        waits = [asyncio.create_task(lane.run(long)), asyncio.create_task(lane.run(done.append, "short"))]
+        await asyncio.sleep(0)
+        await asyncio.to_thread(has_begun.wait, 30)
+        for wait in waits:
+            wait.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
+        may_end.set()
+        await lane.run(done.append, "last")
+        lane.close()
+        lane.join()
+
+    asyncio.run(run())
+    assert done == ["long", "last"]
+
+
+def test_a_former_owner_that_comes_late_does_not_stop_the_partition() -> None:
+    """Whoever has it from the group takes it over again after the session timeout, and stores what was refused."""
+    engine = MemoryEngine()
+
+    async def run() -> None:
+        consumer = OneTopic()
+        async with member(consumer, engine, replace(SETTINGS, session_seconds=0.01)) as one:
+            feed = one._feeds[TP]
+            await _until(lambda: feed.state == "reading")
+            Sink(engine, "a" * 32, TP.topic, TP.partition).take_over()
+            consumer.n_records = len(RECORDS)
+            await _until(lambda: feed.next == len(RECORDS))
+            assert feed.fenced_at > 0
+
+    asyncio.run(run())
+    assert len({row[-4:] for row in engine.tables["requests"]}) == len(engine.tables["requests"]) > 0
+
+
+def test_an_owner_that_comes_again_and_again_counts_from_the_first_time() -> None:
+    """So two groups that store the same partition are told from one owner that was late, and one of them ends."""
+    engine = MemoryEngine()
+    settings = replace(SETTINGS, session_seconds=0.01, fenced_seconds=60)
+
+    async def run() -> list[float]:
+        consumer = OneTopic()
+        async with member(consumer, engine, settings) as one:
+            feed = one._feeds[TP]
+            seen = []
+            for n in range(10, 40, 10):
+                await _until(lambda: feed.state == "reading")
+                Sink(engine, "a" * 32, TP.topic, TP.partition).take_over()
+                consumer.n_records = n
+                await _until(lambda n=n: feed.next == n)  # type: ignore[misc]
+                seen.append(feed.fenced_at)
+            return seen
+
+    first, *others = asyncio.run(run())
+    assert others == [first, first]
