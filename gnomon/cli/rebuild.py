@@ -53,7 +53,8 @@ def run(args: argparse.Namespace) -> int:
     clickhouse = settings.gnomon.clickhouse
     if clickhouse.cluster:
         raise UsageError(
-            "gnomon.clickhouse.cluster: tables on a cluster cannot be built again yet; see docs/clickhouse.md"
+            "gnomon.clickhouse.cluster: tables on a cluster are not built again by this command. Workers that find "
+            "empty tables store again all that Kafka has: docs/operations.md, Tables again on a cluster"
         )
     data_dir = Path(args.data)
     writer = credentials.read(data_dir, clickhouse.user, clickhouse.password_file)

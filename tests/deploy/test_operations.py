@@ -132,6 +132,7 @@ class TestTried:
             until(lambda: proxy.metric("4000", "gnomon_shipper_lag_events") > 100, 60, stack.said)
             assert proxy.is_healthy()
             assert "Kafka takes no events, the log keeps them" in proxy.said()
+            until(lambda: "ShipperStalled" in stack.cli("alerts", "list")[1], 240, stack.said)
             stack.broker.start()
             until(lambda: proxy.metric("4000", "gnomon_shipper_up") == 1, 90, stack.said)
             until(lambda: proxy.metric("4000", "gnomon_shipper_lag_events") < 50, 90, stack.said)

@@ -65,6 +65,10 @@ def test_calls_go_in_and_rows_come_out_once(stack: Stack) -> None:
     assert min(shares) > 0
     assert sum(shares) == 4 + 3 + 3 + 1  # responses, attempts, heads, breakers
     _doors(stack)
+    # The alert service sees the proxy's log and shipper, which are on another machine.
+    at_the_proxy = f"name = 'shipper_up' AND subject = '{stack.mapped('proxy:4000')}'"
+    watched = f"SELECT countIf(value = 1) AS n FROM gnomon.gauges WHERE {at_the_proxy}"
+    until(lambda: stack.ask(watched) not in ([], [{"n": "0"}], [{"n": 0}]), 60, alerts.said)
     assert load.stop() == 0
     counted = re.fullmatch(r"gnomon demo: (\d+) calls, (\d+) failed", load.said().splitlines()[-1])
     assert counted is not None, load.said()
