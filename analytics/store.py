@@ -117,6 +117,9 @@ class Store:
                 query_retries=0,
                 compress="lz4",
             )
+            if not boot_id:
+                # Windows are bound as UTC times without a zone; a server reads them in its own.
+                client.set_client_setting("session_timezone", "UTC")
         return cls(client, url, boot_id)
 
     @property

@@ -30,8 +30,10 @@ _PAGERDUTY_SEVERITY: Final[Mapping[str, str]] = {
     "page": "critical", "ticket": "warning", "info": "info", "critical": "critical", "error": "error",
     "warning": "warning",
 }  # fmt: skip
+DEFAULT_SUMMARY: Final = "{value} {beyond} {threshold}"
 _MAX_SUMMARY: Final = 1024
 """PagerDuty refuses a longer `payload.summary`."""
+_SLACK_ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _NAME: Final = re.compile(r"\{(\w+)\}")
 
 
@@ -71,8 +73,14 @@ def message(change: Change, rule: Rule) -> Message:
         fingerprint=change.fingerprint,
         runbook=rule.runbook,
         query=_filled(more, {name: shlex.quote(text) for name, text in names.items()}),
-        summary=_filled(rule.summary or "{value} {beyond} {threshold}", names),
+        summary=_ended(change) if change.state == "resolved" else _filled(rule.summary or DEFAULT_SUMMARY, names),
     )
+
+
+def _ended(change: Change) -> str:
+    """Return the line of a resolve: a rule's own says what was beyond its threshold, which holds no more."""
+    seconds = max(round((change.at - change.since).total_seconds()), 0)
+    return f"over, after {timedelta(seconds=seconds)} h"
 
 
 def _names(change: Change, rule: Rule) -> dict[str, str]:
@@ -114,18 +122,31 @@ def webhook(told: Message) -> Members:
 def slack(told: Message) -> Members:
     """Return the body of a Slack incoming webhook: `text` for notifications, blocks for reading."""
     mark = ":rotating_light:" if told.state == "firing" else ":white_check_mark:"
-    head = f"{mark} *{_slack(told.rule)}* {told.state}" + (f" — `{_slack(told.subject)}`" if told.subject else "")
+    subject = f" — `{_slack(told.subject, 400)}`" if told.subject else ""
+    head = f"{mark} *{_slack(told.rule, 200)}* {told.state}{subject}"
     facts = f"{told.severity} · since {_iso(told.since)} · value {told.value:.6g}, threshold {told.threshold:.6g}"
-    lines = [head, _slack(told.summary), facts, f"```{_slack(told.query)}```"]
-    blocks: list[Members] = [{"type": "section", "text": {"type": "mrkdwn", "text": "\n".join(lines)[:3000]}}]
+    lines = [head, _slack(told.summary, 900), facts, f"```{_slack(told.query, 1200)}```"]
+    blocks: list[Members] = [{"type": "section", "text": {"type": "mrkdwn", "text": "\n".join(lines)}}]
     if told.runbook:
-        note = {"type": "mrkdwn", "text": _slack(told.runbook)[:2000]}
+        note = {"type": "mrkdwn", "text": _slack(told.runbook, 2000)}
         blocks.append({"type": "context", "elements": [note]})
-    return {"text": f"{_headline(told)}: {told.summary}"[:3000], "blocks": blocks}
+    return {"text": _slack(f"{_headline(told)}: {told.summary}", 3000), "blocks": blocks}
 
 
-def _slack(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+def _slack(text: str, most: int) -> str:
+    """
+    Return a text that mentions nobody and links nowhere, at most so long; a cut goes through no entity.
+
+    >>> _slack("<!channel> & co", 99), _slack("a<b", 4), _slack("a<b", 5)
+    ('&lt;!channel&gt; &amp; co', 'a', 'a&lt;')
+    """
+    kept, room = [], most
+    for piece in (_SLACK_ENTITIES.get(character, character) for character in text[:most]):
+        room -= len(piece)
+        if room < 0:
+            break
+        kept.append(piece)
+    return "".join(kept)
 
 
 def pagerduty(told: Message, routing_key: str) -> Members:

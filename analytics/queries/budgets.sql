@@ -16,14 +16,14 @@
 -- column burn_6h Nullable(Float64): the same over six whole hours and the one that has begun
 -- column burn_24h Nullable(Float64): the same over 24 whole hours and the one that has begun
 -- column burn_3d Nullable(Float64): the same over 72
--- column day_usd Float64 [USD/day]: mean of the last days, 14 at most, up to the last whole hour; from the first one with a call on
--- column n_days Int64 [days]: days that mean is made of
+-- column day_usd Float64 [USD/day]: mean of the last whole days since the first call, 14 at most, up to the last whole hour
+-- column n_days Int64 [days]: days that mean is made of; 0 = there is none yet, and the pace since the first call is taken
 -- column forecast Float64 [USD]: spent, and that mean for the days that are left
 -- column forecast_low Nullable(Float64) [USD]: lower end of the 80 % interval, from how much the days differ; NULL below 3 days
 -- column forecast_high Nullable(Float64) [USD]: upper end
--- column empty_at Nullable(DateTime64(3)) [UTC]: when the budget will be gone at that mean; NULL = not within the month
+-- column empty_at Nullable(DateTime64(3, 'UTC')) [UTC]: when the budget will be gone at that mean; `to` = it is gone; NULL = not within the month
 WITH
-    s.day_usd AS mean,
+    if(s.n_days > 0, s.day_usd, s.all_usd / greatest(s.first_hour + p.begun, 1) * 24) AS mean,
     [3.078, 1.886, 1.638, 1.533, 1.476, 1.44, 1.415, 1.397, 1.383, 1.372, 1.363, 1.356, 1.35] AS student, -- 0.9 quantile of t by degrees of freedom: few days tell little of how days differ
     student[s.n_days - 1] * s.day_sd * sqrt(p.days_left * (1 + p.days_left / greatest(s.n_days, 1))) AS band
 SELECT
@@ -43,8 +43,9 @@ SELECT
     round(toFloat64(spent) + mean * days_left, 6) AS forecast,
     if(n_days >= 3, round(greatest(forecast - band, toFloat64(spent)), 6), NULL) AS forecast_low,
     if(n_days >= 3, round(forecast + band, 6), NULL) AS forecast_high,
-    if(isNull(budget) OR mean = 0 OR forecast < toFloat64(budget), NULL,
-        {to:DateTime64(3)} + toIntervalSecond(toInt64(greatest(toFloat64(budget) - toFloat64(spent), 0) / mean * 86400))) AS empty_at
+    toTimeZone(multiIf(isNull(budget), NULL, spent > 0 AND spent >= budget, {to:DateTime64(3)},
+        mean = 0 OR forecast < toFloat64(budget), NULL,
+        {to:DateTime64(3)} + toIntervalSecond(toInt64((toFloat64(budget) - toFloat64(spent)) / mean * 86400))), 'UTC') AS empty_at
 FROM
 (
     SELECT
@@ -71,9 +72,12 @@ LEFT JOIN
         sum(d.usd_6h) AS usd_6h,
         sum(d.usd_24h) AS usd_24h,
         sum(d.usd_72h) AS usd_72h,
-        least(14, max(ago) + 1) AS n_days,
-        if(n_days = 0, 0, sumIf(d.usd, ago >= 0 AND ago < 14) / n_days) AS day_usd,
-        sqrt(greatest(0, (sumIf(d.usd * d.usd, ago >= 0 AND ago < 14) - n_days * day_usd * day_usd) / greatest(n_days - 1, 1)))
+        any(d.since) AS first_hour,
+        sum(d.usd) AS all_usd,
+        least(14, intDiv(first_hour, 24)) AS n_days,
+        sumIf(d.usd, ago >= 0 AND ago < least(14, intDiv(d.since, 24))) / greatest(n_days, 1) AS day_usd,
+        sqrt(greatest(0, (sumIf(d.usd * d.usd, ago >= 0 AND ago < least(14, intDiv(d.since, 24))) - n_days * day_usd * day_usd)
+            / greatest(n_days - 1, 1)))
             AS day_sd
     FROM
     (
@@ -81,6 +85,7 @@ LEFT JOIN
             c.account AS account,
             if(c.at < toStartOfHour({to:DateTime64(3)}),
                 intDiv(dateDiff('hour', toStartOfHour(c.at), toStartOfHour({to:DateTime64(3)})) - 1, 24), -1) AS ago,
+            max(max(dateDiff('hour', toStartOfHour(c.at), toStartOfHour({to:DateTime64(3)})))) OVER (PARTITION BY c.account) AS since,
             toFloat64(ifNull(sum(c.usd), 0)) AS usd,
             sumIf(c.usd, c.at >= k.cycle_from) AS spent,
             sumIf(c.n_unpriced, c.at >= k.cycle_from) AS n_unpriced,

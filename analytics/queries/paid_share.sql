@@ -9,7 +9,8 @@
 -- column paid_ratio Float64 [0 to 1]: paid by all
 -- column n_paid_calls UInt64 [calls]: such calls
 -- column n_paid_empty UInt64 [calls]: of them, with an empty answer
--- column usd Nullable(Decimal(38, 12)) [USD]: what they cost; NULL = unpriced
+-- column usd Nullable(Decimal(38, 12)) [USD]: what they cost; NULL = none was priced
+-- column n_unpriced UInt64 [calls]: of those calls, in no sum, for nobody knows their price
 SELECT
     network,
     uniqExact(request_id) AS n_requests,
@@ -17,7 +18,8 @@ SELECT
     round(n_paid / n_requests, 6) AS paid_ratio,
     countIf(is_paid) AS n_paid_calls,
     countIf(is_paid AND is_empty) AS n_paid_empty,
-    sumIf(a.usd, is_paid) AS usd
+    sumIf(a.usd, is_paid) AS usd,
+    countIf(is_paid AND a.usd IS NULL) AS n_unpriced
 FROM
 (
     SELECT network, request_id, is_empty, usd, vendor != '' AND (usd IS NULL OR usd > 0) AS is_paid

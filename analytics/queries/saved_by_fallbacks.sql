@@ -8,7 +8,7 @@
 -- column account String: the account
 -- column cause String: why the request left the primary
 -- column otherwise String: what the client would have got: error, empty, or same (the fallback was only faster, or first in the order)
--- column n_saved UInt64 [requests]: answered by the fallback
+-- column n_saved UInt64 [requests]: answered by the fallback; where the client would have got an empty answer, with data
 -- column n_lost UInt64 [requests]: the fallback was asked, and the client still got an error
 -- column usd Nullable(Decimal(38, 12)) [USD]: what the fallback's calls for these requests cost; NULL = unpriced
 -- column usd_per_saved Nullable(Float64) [USD]: for one answered request
@@ -19,7 +19,7 @@ SELECT
     c.account AS account,
     c.cause AS cause,
     multiIf(c.cause IN ('empty_at_head', 'beyond_head'), 'empty', c.cause IN ('', 'hedge', 'policy_order'), 'same', 'error') AS otherwise,
-    countIf(r.outcome IN ('result', 'verdict') AND r.upstream = c.upstream) AS n_saved,
+    countIf(r.outcome IN ('result', 'verdict') AND r.upstream = c.upstream AND (otherwise != 'empty' OR c.has_data)) AS n_saved,
     countIf(r.outcome = 'error') AS n_lost,
     sum(c.usd) AS usd,
     round(toFloat64(usd) / nullIf(n_saved, 0), 12) AS usd_per_saved,
@@ -33,6 +33,7 @@ FROM
         any(a.vendor) AS vendor,
         any(a.account) AS account,
         argMin(a.cause, a.at) AS cause,
+        max(a.outcome IN ('result', 'verdict') AND NOT a.is_empty) AS has_data,
         sum(a.usd) AS usd
     FROM gnomon.attempts AS a
     WHERE tier = 'fallback' AND kind IN ('client', 'retry', 'hedge')

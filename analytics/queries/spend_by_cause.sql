@@ -12,7 +12,8 @@
 -- column n UInt64 [calls]: calls
 -- column n_wasted UInt64 [calls]: paid and of no use
 -- column units Nullable(Decimal(38, 12)) [units]: units of the vendor; NULL = not known
--- column usd Nullable(Decimal(38, 12)) [USD]: exact; NULL = unpriced
+-- column usd Nullable(Decimal(38, 12)) [USD]: exact; NULL = none was priced
+-- column n_unpriced UInt64 [calls]: of them, in no sum, for nobody knows their price
 SELECT
     network,
     vendor,
@@ -23,7 +24,8 @@ SELECT
     sum(s.n) AS n,
     sum(s.n_wasted) AS n_wasted,
     sum(s.units) AS units,
-    sum(s.usd) AS usd
+    sum(s.usd) AS usd,
+    sum(s.n_unpriced) AS n_unpriced
 FROM gnomon.spend_hourly AS s
 WHERE vendor != ''
     AND hour >= toStartOfHour({from:DateTime64(3)}) AND hour < {to:DateTime64(3)}

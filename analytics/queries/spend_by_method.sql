@@ -9,9 +9,10 @@
 -- column n UInt64 [calls]: calls
 -- column n_wasted UInt64 [calls]: paid and of no use
 -- column units Nullable(Decimal(38, 12)) [units]: units of the vendor; NULL = not known
--- column usd Nullable(Decimal(38, 12)) [USD]: exact; NULL = unpriced
+-- column usd Nullable(Decimal(38, 12)) [USD]: exact; NULL = none was priced
 -- column usd_per_thousand Nullable(Float64) [USD]: for 1,000 calls
 -- column share_ratio Nullable(Float64) [0 to 1]: of all that is in the answer
+-- column n_unpriced UInt64 [calls]: of them, in no sum, for nobody knows their price
 SELECT
     network,
     vendor,
@@ -21,7 +22,8 @@ SELECT
     sum(s.units) AS units,
     sum(s.usd) AS usd,
     round(toFloat64(usd) / n * 1000, 6) AS usd_per_thousand,
-    round(toFloat64(usd) / nullIf(toFloat64(sum(usd) OVER ()), 0), 6) AS share_ratio
+    round(toFloat64(usd) / nullIf(toFloat64(sum(usd) OVER ()), 0), 6) AS share_ratio,
+    sum(s.n_unpriced) AS n_unpriced
 FROM gnomon.spend_hourly AS s
 WHERE vendor != ''
     AND hour >= toStartOfHour({from:DateTime64(3)}) AND hour < {to:DateTime64(3)}

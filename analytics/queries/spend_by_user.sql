@@ -10,9 +10,10 @@
 -- column n_paid UInt64 [requests]: of them, with at least one call that costs money or is unpriced
 -- column n_calls UInt64 [calls]: calls to upstreams, mirrored ones included
 -- column units Nullable(Decimal(38, 12)) [units]: units, vendors added up: compare users, not vendors, by it
--- column usd Nullable(Decimal(38, 12)) [USD]: exact; NULL = unpriced
+-- column usd Nullable(Decimal(38, 12)) [USD]: exact; NULL = none was priced
 -- column usd_shadow Nullable(Decimal(38, 12)) [USD]: of it for mirrored calls, which no user asked for
 -- column usd_per_thousand Nullable(Float64) [USD]: for 1,000 requests
+-- column n_unpriced UInt64 [calls]: calls in no sum, for nobody knows their price
 SELECT
     project,
     user,
@@ -23,7 +24,8 @@ SELECT
     sum(a.units) AS units,
     sum(a.usd) AS usd,
     sumIf(a.usd, kind = 'shadow') AS usd_shadow,
-    round(toFloat64(usd) / n_requests * 1000, 6) AS usd_per_thousand
+    round(toFloat64(usd) / n_requests * 1000, 6) AS usd_per_thousand,
+    countIf(vendor != '' AND a.usd IS NULL) AS n_unpriced
 FROM gnomon.attempts AS a
 WHERE request_id != ''
     AND at >= {from:DateTime64(3)} AND at < {to:DateTime64(3)}

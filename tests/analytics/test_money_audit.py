@@ -47,6 +47,10 @@ ACCOUNTS = (
 ACCOUNT_OF = {"alchemy": "pool", "infura": "pool", "chainstack": "chain"}
 OWN_KINDS = ("probe", "head_poll", "chain_check", "subscription", "settle")
 CLIENT_KINDS = ("client", "retry", "hedge")
+EMPTY_CAUSES = ("empty_at_head", "beyond_head")
+"""The client would have got an empty answer."""
+FIRST_DAY = NOW - timedelta(days=DAYS, hours=-9)
+"""A few hours after the first calls."""
 Rows = list[dict[str, Any]]
 
 
@@ -299,7 +303,7 @@ def test_time_series_add_up(filled: Filled, begin: datetime, end: datetime, netw
     for row in rows:
         of = hours[row["hour"]]
         assert (row["n"], row["n_wasted"]) == (len(of), sum(c.is_wasted for c in of))
-        assert row["usd"] == total(c.usd for c in of)
+        assert (row["usd"], row["n_unpriced"]) == (total(c.usd for c in of), sum(c.usd is None for c in of))
         assert row["usd_fallback"] == total(c.usd for c in of if c.tier == "fallback")
         assert row["usd_own"] == total(c.usd for c in of if c.kind in OWN_KINDS)
         assert row["usd_shadow"] == total(c.usd for c in of if c.kind == "shadow")
@@ -332,6 +336,7 @@ def test_shares_and_rates(filled: Filled, begin: datetime, end: datetime, networ
         assert row["n_paid_calls"] == sum(c.is_paid for c in of)
         assert row["n_paid_empty"] == sum(c.is_paid and c.is_empty for c in of)
         assert row["usd"] == total(c.usd for c in of if c.is_paid)
+        assert row["n_unpriced"] == sum(c.is_paid and c.usd is None for c in of)
     for row in ask(filled, "cost_per_million", **given):
         of = [c for c in calls if c.network == row["network"]]
         n = sum(begin <= at < end and chain == row["network"] and outcome not in ("invalid", "rejected")
@@ -371,7 +376,9 @@ def test_what_fallbacks_saved(filled: Filled, begin: datetime, end: datetime, ne
             continue
         first = min(of, key=lambda c: c.at)
         group = wanted[chain, first.vendor, first.account, first.cause]
-        group[0] += outcome in ("result", "verdict") and by_ == upstream
+        is_answered = outcome in ("result", "verdict") and by_ == upstream
+        has_data = any(c.outcome in ("result", "verdict") and not c.is_empty for c in of)
+        group[0] += is_answered and (has_data or first.cause not in EMPTY_CAUSES)
         group[1] += outcome == "error"
         group[2] += [c.usd for c in of]
     answers = by(rows, "network", "vendor", "account", "cause")
@@ -422,7 +429,7 @@ T90 = {2: 3.078, 3: 1.886, 4: 1.638, 5: 1.533, 6: 1.476, 7: 1.440, 8: 1.415, 9: 
 
 
 @pytest.mark.parametrize(
-    "end", [NOW, datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 2, 28, 23, 59, 59, tzinfo=UTC),
+    "end", [NOW, FIRST_DAY, datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 2, 28, 23, 59, 59, tzinfo=UTC),
             datetime(2026, 3, 9, 0, 30, tzinfo=UTC), NOW - timedelta(days=DAYS - 3)],
 )  # fmt: skip
 def test_budgets(filled: Filled, end: datetime) -> None:
@@ -451,10 +458,15 @@ def test_budgets(filled: Filled, end: datetime) -> None:
         seen = [c for c in calls if top - timedelta(days=32) <= c.at < top]
         for call in seen:
             days[int((top - call.at).total_seconds() - 1e-6) // 86_400] += float(call.usd or 0)
-        n_days = min(14, max(days) + 1) if days else 0
-        assert row["n_days"] == n_days
+        first = min((hour(c.at) for c in calls if top - timedelta(days=32) <= c.at), default=end)
+        n_days = min(14, (top - first) // timedelta(days=1))
+        assert row["n_days"] == max(n_days, 0)
         last = [days.get(ago, 0.0) for ago in range(n_days)]
-        mean = sum(last) / n_days if n_days else 0.0
+        if n_days > 0:
+            mean = sum(last) / n_days
+        else:
+            everything = float(total(c.usd for c in calls if c.at >= first) or 0)
+            mean = everything / (max(end - first, timedelta(hours=1)) / timedelta(days=1))
         left = (until - end) / timedelta(days=1)
         assert row["day_usd"] == pytest.approx(mean, abs=1e-6)
         assert row["forecast"] == pytest.approx(float(spent) + mean * left, abs=2e-6)
@@ -464,10 +476,12 @@ def test_budgets(filled: Filled, end: datetime) -> None:
             band = T90[n_days] * statistics.stdev(last) * (left * (1 + left / n_days)) ** 0.5
             assert row["forecast_high"] == pytest.approx(row["forecast"] + band, rel=1e-3, abs=2e-6)
             assert row["forecast_low"] == pytest.approx(max(row["forecast"] - band, float(spent)), rel=1e-3, abs=2e-6)
-        if budget is None or not mean or row["forecast"] < float(budget):
+        if budget is not None and spent >= budget > 0:
+            assert row["empty_at"] == end
+        elif budget is None or not mean or row["forecast"] < float(budget):
             assert row["empty_at"] is None
         else:
-            rest = max(float(budget - spent), 0) / mean * 86_400
+            rest = float(budget - spent) / mean * 86_400
             assert abs((row["empty_at"] - end).total_seconds() - rest) <= 2
 
 

@@ -126,6 +126,23 @@ def test_what_a_fallback_saved_is_what_it_answered(reader: Store) -> None:
     }  # fmt: skip
 
 
+def test_an_empty_answer_that_was_paid_for_saved_nothing(clickhouse: ClickHouse) -> None:
+    """Null from the primary and null from the fallback; null instead of an error is more than nothing."""
+    empty: Row = {"network": "evm:83", "outcome": "empty", "is_empty": True}
+    calls = [call("e1", "1", cause="empty_at_head", **empty), call("e2", "1", cause="empty_at_head", network="evm:83"),
+             call("e3", "1", cause="primary_error", **empty)]  # fmt: skip
+    with clickhouse.store() as store:
+        insert(store, "attempts", calls)
+        names = ("at", "request_id", "network", "outcome", "upstream", "n_attempts")
+        rows = [(NOW - timedelta(minutes=1), f"e{i}", "evm:83", "result", "f1", 2) for i in (1, 2, 3)]
+        store.insert("gnomon_core.requests", names, rows)
+
+    found = ask(clickhouse.reader(), "saved_by_fallbacks", network="evm:83")
+    assert {row["cause"]: (row["n_saved"], row["usd"], row["usd_per_saved"]) for row in found} == {
+        "empty_at_head": (1, Decimal(2), 2.0), "primary_error": (1, Decimal(1), 1.0),
+    }  # fmt: skip
+
+
 def test_users_pay_for_what_they_asked(reader: Store) -> None:
     """Own calls are nobody's; the shadow's share of a request is shown."""
     rows = {r["user"]: r for r in ask(reader, "spend_by_user")}
@@ -215,7 +232,7 @@ def test_hours_come_in_order(reader: Store) -> None:
 def test_a_budget_is_one_pool_with_a_forecast(clickhouse: ClickHouse) -> None:
     """All upstreams and networks of an account; the interval is that of days that differ."""
     daily = [4.0, 2.0, 6.0, 4.0]
-    rows = [spend(24 * d + 12, str(usd), account="pool2", network=f"evm:{d}", upstream=f"u{d}")
+    rows = [spend(24 * d + 24, str(usd), account="pool2", network=f"evm:{d}", upstream=f"u{d}")
             for d, usd in enumerate(daily)]  # fmt: skip
     with clickhouse.store() as store:
         insert(store, "spend_hourly", [*rows, spend(24, None, 7, account="pool2", network="evm:80")])
@@ -233,3 +250,38 @@ def test_a_budget_is_one_pool_with_a_forecast(clickhouse: ClickHouse) -> None:
     assert pool["burn_24h"] == pytest.approx(4 / 24.5 / (50 / 744), abs=1e-4)
     assert pool["empty_at"] - NOW == pytest.approx(timedelta(days=34 / 4), abs=timedelta(seconds=1))
     assert (empty["account"], empty["spent"], empty["budget"], empty["forecast"]) == ("empty", 0, None, 0)
+
+
+def test_the_first_day_is_no_whole_one(clickhouse: ClickHouse) -> None:
+    """The pace of the hours there are, not a day of so little; later whole days only, without the rest of the first."""
+    days_left = (datetime(2051, 6, 1, tzinfo=UTC) - NOW) / timedelta(days=1)
+    rows = [spend(hours, "1", account="young", network="evm:81") for hours in (2, 3)]
+    rows += [spend(hours, "1", account="older", network="evm:81") for hours in range(2, 50)]
+    with clickhouse.store() as store:
+        insert(store, "spend_hourly", rows)
+        insert(store, "attempts", [call("fresh1", "0.5", account="fresh", network="evm:81")])
+    question = load("budgets")
+    known = [Account(id=name, monthly_budget_usd="100") for name in ("young", "older", "fresh")]
+    result = clickhouse.reader().query(question.sql, question.bind({}, NOW, bindings(known, NOW)), SETTINGS)
+    found = {row[0]: dict(zip(result.names, row, strict=True)) for row in result.rows}
+    pace = {"young": 2 / 3.5 * 24, "older": (23 + 24) / 2, "fresh": 0.5 * 24}
+
+    assert {name: row["n_days"] for name, row in found.items()} == {"young": 0, "older": 2, "fresh": 0}
+    for name, row in found.items():
+        assert row["day_usd"] == pytest.approx(pace[name], abs=1e-6)
+        assert row["forecast"] == pytest.approx(float(row["spent"]) + pace[name] * days_left, abs=1e-4)
+        assert (row["forecast_low"], row["forecast_high"]) == (None, None)
+
+
+def test_a_budget_that_is_gone_says_so(clickhouse: ClickHouse) -> None:
+    """Also where nothing was spent for weeks; one of nothing that nothing was spent of is not gone."""
+    with clickhouse.store() as store:
+        insert(store, "spend_hourly", [spend(19 * 24, "7", account="gone", network="evm:81")])
+    question = load("budgets")
+    known = [Account(id="gone", monthly_budget_usd="7"), Account(id="unused", monthly_budget_usd="0")]
+    result = clickhouse.reader().query(question.sql, question.bind({}, NOW, bindings(known, NOW)), SETTINGS)
+    found = {row[0]: dict(zip(result.names, row, strict=True)) for row in result.rows}
+
+    assert (found["gone"]["spent"], found["gone"]["empty_at"]) == (Decimal(7), NOW)
+    assert found["unused"]["empty_at"] is None
+    assert dict(zip(result.names, result.types, strict=True))["empty_at"] == "Nullable(DateTime64(3, 'UTC'))"

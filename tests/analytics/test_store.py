@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import pytest
 
+from analytics import store as store_module
 from analytics.store import Store, StoreAway, StoreError, ping
 from tests.analytics.server import ClickHouse
 from tests.ports import free_port
@@ -130,3 +131,19 @@ def test_the_embedded_one_is_known(clickhouse: ClickHouse) -> None:
     with clickhouse.reader() as store:
         assert store.is_embedded
         assert store.boot_id == ping(clickhouse.url)
+
+
+@pytest.mark.parametrize(("boot_id", "expected"), [("", {"session_timezone": "UTC"}), ("b00t", {})])
+def test_a_server_reads_times_as_utc(monkeypatch: pytest.MonkeyPatch, boot_id: str, expected: dict[str, str]) -> None:
+    """Whatever its own zone is: else a window of ten minutes would lie hours away. The embedded one knows no other."""
+    said: dict[str, str] = {}
+
+    class Client:
+        def set_client_setting(self, name: str, value: str) -> None:
+            said[name] = value
+
+    monkeypatch.setattr(store_module, "ping", lambda *_: boot_id)
+    monkeypatch.setattr("clickhouse_connect.get_client", lambda **_: Client())
+    Store.connect("http://127.0.0.1:1")
+
+    assert said == expected

@@ -74,7 +74,25 @@ def test_slack_takes_it(state: str) -> None:
     body = slack(told(state, subject="<!channel> & co"))
 
     check_slack(body)
-    assert "<!channel>" not in json.dumps(body["blocks"])
+    assert "<!channel>" not in json.dumps(body)
+
+
+@pytest.mark.parametrize("subject", ["s" * 9000, "&" * 9000, "<" * 399 + ">"])
+def test_slack_is_told_of_long_subjects_too(subject: str) -> None:
+    """Cut so that the command's fence is closed and no entity is torn."""
+    body: Any = slack(told(subject=subject))
+
+    check_slack(body)
+    section = body["blocks"][0]["text"]["text"]
+    assert section.endswith("```")
+    assert not re.search(r"&(?!(amp|lt|gt);)", section + body["text"])
+
+
+def test_a_resolve_does_not_say_what_holds_no_more() -> None:
+    """A summary says what is beyond the threshold; at the end it says how long that was."""
+    for body in (slack(told("resolved")), alertmanager(told("resolved"), NOW)):
+        assert "more than" not in json.dumps(body)
+        assert "over, after 0:01:00 h" in json.dumps(body)
 
 
 @pytest.mark.parametrize("severity", SEVERITIES)
