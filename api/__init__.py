@@ -11,6 +11,7 @@ Pure:
     bodies.py       bodies of requests that keep the text of their numbers
     binding.py      parameters of a statement, JSON → ClickHouse's text
     resulting.py    a result in ClickHouse's rows → the API's document, piece by piece
+    changes.py     what is new, by kind, numbered and kept for who was away
     cursors.py     where the next page begins
     values.py      ClickHouse's types and values → JSON
     errors.py      Refused
@@ -20,6 +21,7 @@ Shell:
     door.py        one ASGI layer around everything: who asks, how often, ids, errors, counts
     statements.py   SQL of people: limits, what is refused, results as they come
     connected.py    work that ends with its client
+    live.py         the live stream: one poller, and who listens
     slots.py        how much may go on at once
     reader.py      connections to ClickHouse, a thread for each
     asking.py      a named question with the parameters of a request → rows, pages

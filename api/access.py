@@ -93,6 +93,16 @@ class Access:
             raise unauthorized("the token is not known here")
         return found
 
+    def who(self, authorization: str | None, cookies: str) -> Caller | None:
+        """
+        Return who asks, by the header or else by the cookie of a login; None where neither says.
+
+        Raises:
+            Refused: a header that is no token of ours.
+        """
+        found = self.caller(authorization)
+        return self.of_cookie(cookies) if found is None else found
+
     def of_cookie(self, cookies: str) -> Caller | None:
         """
         Return who asks by the cookie that a login has set; None without one, or where its token is not known any more.

@@ -31,6 +31,7 @@ from api.routes import (
     silences,
     spend,
     sql,
+    stream,
     upstreams,
     watching,
 )
@@ -52,6 +53,7 @@ ROUTERS: Final[Sequence[APIRouter]] = (
     reconciliation.router,
     asked.router,
     sql.router,
+    stream.router,
 )
 """In the order of the document; a router whose paths begin with another's comes first."""
 
@@ -66,6 +68,7 @@ TAGS: Final = (
     {"name": "alerts", "description": "What fires, and who is told?"},
     {"name": "questions", "description": "What pages ask, question by question."},
     {"name": "sql", "description": "Anything else."},
+    {"name": "stream", "description": "What is new?"},
     {"name": "service", "description": "The API itself; without a token."},
 )
 

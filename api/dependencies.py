@@ -14,6 +14,7 @@ from api import access
 from api.access import Caller
 from api.asking import Asking
 from api.errors import Refused
+from api.live import Live
 from api.metrics import Metrics
 from api.proxies import Proxies
 from api.reader import Reader
@@ -49,8 +50,11 @@ class Services:
     """(route, method) → the names that its query may have."""
     statements: Statements = field(init=False)
     """SQL of people."""
+    live: Live = field(init=False)
+    """Tells what is new."""
 
     def __post_init__(self) -> None:
+        self.live = Live(self.asking, self.metrics, self.holder.value.api.limits.streams)
         self.statements = Statements(self.holder, self.reader)
 
 

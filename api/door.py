@@ -92,12 +92,10 @@ class Door:
         if scope["path"] in OPEN_PATHS:
             return True
         try:
-            caller: Caller | None = in_force.access.caller(headers.get("authorization"))
+            caller = in_force.access.who(headers.get("authorization"), headers.get("cookie", ""))
         except Refused:
             self._limit(NOBODY)
             raise
-        if caller is None:
-            caller = in_force.access.of_cookie(headers.get("cookie", ""))
         self._limit(NOBODY if caller is None else caller.name)
         scope["state"]["caller"] = caller
         return True

@@ -12,6 +12,13 @@ DEFINITIONS: Final[tuple[Definition, ...]] = (
     Definition("gnomon_api_problems_total", "counter", ("problem",), "Refusals, by the end of their `type`."),
     Definition("gnomon_api_in_flight", "gauge", (), "Requests under way, streams included."),
     Definition("gnomon_api_queries_waiting", "gauge", (), "Questions that ClickHouse is asked, or that wait for it."),
+    Definition("gnomon_api_streams", "gauge", (), "Live streams that are open; `gnomon.api.limits.streams` at most."),
+    Definition("gnomon_api_streams_ended_total", "counter", ("reason",),
+               "Live streams that ended: gone (its client), slow (it took nothing), old, revoked (token), shutdown."),
+    Definition("gnomon_api_stream_changes_total", "counter", ("kind",),
+               "Changes that listeners were told, each counted once."),
+    Definition("gnomon_api_stream_looks_total", "counter", ("result",),
+               "Looks for what is new while somebody listens: ok, or failed (ClickHouse did not answer)."),
     Definition("gnomon_api_config_reloads_total", "counter", ("result",),
                "Reloads of the configuration: ok, or invalid (the old one stays)."),
 )  # fmt: skip

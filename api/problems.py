@@ -83,7 +83,11 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
         503, "A proxy does not answer", "`detail` names it; what the others were told stands there. Try again."
     ),
     "schema-missing": Problem(503, "The schema is not there", "Run `gnomon migrate`; `gnomon up` does it by itself."),
-    "busy": Problem(503, "Too many questions wait", "Try again; `gnomon.api.limits.queries` are asked at once."),
+    "busy": Problem(
+        503,
+        "Too much is asked at once",
+        "Try again; of `gnomon.api.limits`, `queries` are asked and `streams` are open at once.",
+    ),
     "query-too-slow": Problem(
         504, "The question took too long", "Narrow the range or filter; `gnomon.api.limits.queryTimeout`."
     ),

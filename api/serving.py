@@ -32,6 +32,8 @@ log = logging.getLogger("gnomon.api")
 
 BACKLOG: Final = 1024
 IDLE_SECONDS: Final = 75
+UNHEARD_SECONDS: Final = 60
+"""A peer that acknowledges nothing for so long is gone: no FIN comes from a machine that lost its network."""
 MAX_CONNECTIONS: Final = 4096
 """More connections than these are answered 503 by uvicorn itself."""
 
@@ -71,6 +73,10 @@ def bind(api: ApiSettings) -> socket.socket:
     family = socket.AF_INET6 if ":" in api.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", UNHEARD_SECONDS // 2), ("TCP_USER_TIMEOUT", UNHEARD_SECONDS * 1000)):
+        if hasattr(socket, name):  # Linux; connections take them from their listener
+            listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     try:
         listener.bind((api.host.strip("[]"), api.port))
     except OSError as error:
@@ -110,7 +116,7 @@ async def serve(
         timeout_graceful_shutdown=math.ceil(api.limits.shutdown_seconds),
         ssl_context_factory=None if context is None else lambda *_: context,
     )
-    server = _Server(config, lambda: announce(listener.getsockname()[1]))
+    server = _Server(config, lambda: announce(listener.getsockname()[1]), services.live.close)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.stop)
@@ -142,9 +148,10 @@ def reload(services: Services, load: Callable[[], InForce], context: ssl.SSLCont
 class _Server(uvicorn.Server):
     """uvicorn's server, with the signals left to us."""
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None], stopping: Callable[[], None]) -> None:
         super().__init__(config)
         self._say_started = started
+        self._end_streams = stopping
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -160,3 +167,4 @@ class _Server(uvicorn.Server):
         if self.should_exit:
             self.force_exit = True
         self.should_exit = True
+        self._end_streams()

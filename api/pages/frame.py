@@ -198,15 +198,8 @@ class Frame:
     shortcuts: Sequence[tuple[Sequence[str], str]] = SHORTCUTS
 
 
-def frame(
-    page: Page, view: View, around: Surroundings, *, title: str = "", theme: str = "", has_stream: bool = False
-) -> Frame:
-    """
-    Return what stands around one page.
-
-    Args:
-        has_stream: whether the API serves the live stream.
-    """
+def frame(page: Page, view: View, around: Surroundings, *, title: str = "", theme: str = "") -> Frame:
+    """Return what stands around one page."""
     here = page.here or page.name
     own = [(key, value) for key, value in (view.own or {}).items() if value]
     ends = [("from", view.span.from_text), ("to", view.span.to_text)] if view.is_span_named else []
@@ -240,7 +233,7 @@ def frame(
         to_text=view.span.to_text if view.span.is_running else iso(view.span.end),
         stream=STREAM,
         has_range=page.has_range,
-        can_be_live=has_stream and page.can_be_live and view.span.is_running,
+        can_be_live=page.can_be_live and view.span.is_running,
     )
 
 

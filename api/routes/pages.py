@@ -67,7 +67,6 @@ async def _page(request: Request, page: Page, item: str) -> Response:
             surroundings,
             title=_title(page, item),
             theme=_theme(request),
-            has_stream=any(getattr(route, "path", "") == frame.STREAM for route in request.app.routes),
         )
         is_whole = request.query_params.get(WHOLE) == "1"
         html = await render.page_html(

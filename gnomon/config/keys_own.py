@@ -108,6 +108,7 @@ _API_LIMITS = Section(
         Key("maxRequestBytes", Size(1), "Body of a request; above it, 413.", "1MiB"),
         Key("queries", Integer(1, 64), "Questions that ClickHouse is asked at once; others wait.", "4"),
         Key("queryTimeout", Period(False), "Longest time of one question; at most 30s.", "20s"),
+        Key("streams", Integer(1, 3072), "Live streams (`/v1/stream`) open at once; one more is answered 503.", "1024"),
         Key("shutdown", Period(), "Longest wait for answers under way at SIGTERM.", "5s", "nothing is waited for"),
     ),
 )

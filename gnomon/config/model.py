@@ -260,6 +260,8 @@ class ApiLimits(Struct, frozen=True, kw_only=True):
     queries: int = 4
     """Asked at once; each has a connection and a thread."""
     query_timeout_seconds: float = 20.0
+    streams: int = 1024
+    """Open at once, of all tokens."""
     shutdown_seconds: float = 5.0
 
 

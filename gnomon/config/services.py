@@ -124,6 +124,7 @@ def _api(api: Values, folder: Path, findings: Findings) -> model.ApiSettings:
         max_request_bytes=given.integer("maxRequestBytes", 1 << 20),
         queries=given.integer("queries", 4),
         query_timeout_seconds=given.number("queryTimeout", 20.0),
+        streams=given.integer("streams", 1024),
         shutdown_seconds=given.number("shutdown", 5.0),
     )
     if not 1.0 <= limits.query_timeout_seconds <= MAX_QUERY_SECONDS:

@@ -31,7 +31,7 @@ def test_problems_are_listed_as_they_are() -> None:
 
 
 @pytest.mark.clickhouse
-@pytest.mark.parametrize("command", [c for c in COMMANDS if " -d " not in c and " -X " not in c])
+@pytest.mark.parametrize("command", [c for c in COMMANDS if not re.search(" -(d|X|sN) ", c)])
 def test_a_command_that_asks_is_answered(api: Api, command: str) -> None:
     """As it stands there."""
     (url,) = [word for word in shlex.split(command) if word.startswith("http")]
@@ -41,6 +41,17 @@ def test_a_command_that_asks_is_answered(api: Api, command: str) -> None:
     assert (parts.scheme, parts.netloc) == ("http", "127.0.0.1:8080")
     assert answer.status == 200, answer.body
     assert "items" in answer.json()
+
+
+def test_the_stream_is_heard_as_the_page_says() -> None:
+    """With its first event, until the command's own end, which here is the stream's."""
+    (command,) = [c for c in COMMANDS if " -sN " in c]
+    one = Api(FakeReader(result_of(load("stored_since"))))
+    one.services.live.longest_seconds = 0.05
+    answer = one.get(urlsplit(shlex.split(command)[-1]).path)
+
+    assert (answer.status, answer.is_whole) == (200, True)
+    assert b"event: hello\n" in answer.body
 
 
 def sent(ending: str, method: str = "POST") -> tuple[str, dict[str, str], bytes]:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from gnomon.supervisor import command
+from tests.api.sse import heard
 from tests.services import ROOT
 
 TLS = ROOT / "tests" / "tls"
@@ -105,6 +106,17 @@ def test_it_serves_whatever_clickhouse_does_and_ends_in_peace(service: Service, 
 
 
 @pytest.mark.e2e
+def test_a_stream_is_ended_in_peace_at_the_end(service: Service) -> None:
+    """SIGTERM gives an open stream its proper end at once; the service does not wait for its client to go."""
+    service.configure(limits={"shutdown": "600s"})
+    service.start()
+    with heard(f"http://127.0.0.1:{service.port}") as stream:
+        stream.event("hello")
+
+        assert service.end() == 0
+        assert stream.rest().replace(":\n\n", "") == ""
+
+
 def test_a_hangup_reads_tokens_again(service: Service) -> None:
     """A file that cannot be used changes nothing; one that can is in force without a new process."""
     service.configure(tokens=[{"name": "a", "sha256File": write_token(service.folder, "one")}])

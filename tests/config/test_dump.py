@@ -31,7 +31,8 @@ gnomon:
     port: 8081
     tokens: [{name: t, role: admin, sha256File: /t}]
     cors: {allowedOrigins: ['https://a.example'], maxAge: 0}
-    limits: {requestsPerSecond: 2.5, burst: 7, maxRequestBytes: 2KiB, queries: 3, queryTimeout: 9s, shutdown: 0}
+    limits: {requestsPerSecond: 2.5, burst: 7, maxRequestBytes: 2KiB, queries: 3, queryTimeout: 9s, streams: 9,
+             shutdown: 0}
     sql: {queries: 3, timeout: 4s, resultRows: 5, resultBytes: 1KiB, readRows: 6, memoryBytes: 64MiB}
   events:
     bodies: none

@@ -82,6 +82,7 @@ DEFAULTS: dict[tuple[str, str], Callable[[model.Settings], object]] = {
     ("apiLimits", "maxRequestBytes"): lambda s: s.gnomon.api.limits.max_request_bytes,
     ("apiLimits", "queries"): lambda s: s.gnomon.api.limits.queries,
     ("apiLimits", "queryTimeout"): lambda s: s.gnomon.api.limits.query_timeout_seconds,
+    ("apiLimits", "streams"): lambda s: s.gnomon.api.limits.streams,
     ("apiLimits", "shutdown"): lambda s: s.gnomon.api.limits.shutdown_seconds,
     ("sqlLimits", "queries"): lambda s: s.gnomon.api.sql.queries,
     ("sqlLimits", "timeout"): lambda s: s.gnomon.api.sql.timeout_seconds,

@@ -1,5 +1,5 @@
 // Live or paused. One stream per tab: the element #live holds it, its messages name panels, and each panel fetches itself.
-// Pausing ends the stream and shows the moment; a hidden tab ends it too. A stream that breaks says so.
+// Pausing ends the stream and shows the moment; a hidden tab ends it too. A stream that breaks, or is refused, says so.
 const words = (id, text) => {
   const place = document.getElementById(id);
   if (place) place.textContent = text;
@@ -8,6 +8,7 @@ const words = (id, text) => {
 const button = () => document.querySelector("[data-live]");
 const clock = () => new Date().toISOString().slice(11, 19);
 let isPaused = false;
+const RETRY_MS = 4000;
 
 function show(state, text) {
   const found = button();
@@ -28,22 +29,29 @@ export function togglePause() {
     return;
   }
   isPaused = !isPaused;
+  if (isPaused) show("off", `Paused ${clock()}`);
+  else show("on", "Live");
+  renew();
+  if (!isPaused) refreshAll();
+}
+
+// An element holds one stream in its life: a new one is a new element. The stream of the old one would run on until its
+// next message, so it is ended here.
+let connection = null;
+function renew() {
   const stream = document.getElementById("live");
+  const address = stream.dataset.stream;
   const fresh = document.createElement("div");
   fresh.id = "live";
   fresh.hidden = true;
-  for (const { name, value } of stream.attributes) if (name !== "id" && name !== "hidden" && !name.startsWith("data-")) fresh.setAttribute(name, value);
-  if (isPaused) {
-    fresh.dataset.stream = stream.getAttribute("hx-sse:connect");
-    fresh.removeAttribute("hx-sse:connect");
-    show("off", `Paused ${clock()}`);
-  } else {
-    fresh.setAttribute("hx-sse:connect", stream.dataset.stream);
-    show("on", "Live");
-  }
+  fresh.dataset.stream = address;
+  fresh.setAttribute("hx-swap", "none");
+  if (!isPaused) fresh.setAttribute("hx-sse:connect", address);
   stream.replaceWith(fresh);
+  connection?.reader?.cancel();
+  connection?.abortController.abort();
+  connection = null;
   window.htmx.process(fresh);
-  if (!isPaused) refreshAll();
 }
 
 function refreshAll() {
@@ -53,9 +61,26 @@ function refreshAll() {
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-live]")) togglePause();
 });
-document.addEventListener("htmx:sse:error", () => show("lost", "Paused, reconnecting"));
-document.addEventListener("htmx:sse:after:connection", () => {
-  if (button()?.dataset.live === "lost") {
+const lost = () => {
+  if (!isPaused) show("lost", "Paused, reconnecting");
+};
+document.addEventListener("htmx:sse:error", lost);
+
+// A first connection that fails is not tried again by htmx.
+let again = 0;
+function refused(event) {
+  if (event.target.id !== "live" || isPaused || again) return;
+  lost();
+  again = setTimeout(() => {
+    again = 0;
+    if (!isPaused) renew();
+  }, RETRY_MS * (1 + Math.random()));
+}
+document.addEventListener("htmx:response:error", refused);
+document.addEventListener("htmx:error", refused);
+document.addEventListener("htmx:sse:after:connection", (event) => {
+  connection = event.detail.connection;
+  if (event.detail.connection.status === 200 && button()?.dataset.live === "lost") {
     show("on", "Live");
     refreshAll();
   }
@@ -68,7 +93,11 @@ function fetchLater(panel) {
   const since = Date.now() - Number(panel.dataset.fetched || 0);
   due.set(panel, setTimeout(() => {
     due.delete(panel);
-    if (!panel.isConnected || isPaused || document.hidden) return;
+    if (!panel.isConnected || isPaused) return;
+    if (document.hidden) {
+      panel.dataset.missed = "";
+      return;
+    }
     if (panel.matches(":hover") && panel.dataset.still !== undefined) {
       offerNew(panel);
       return;
@@ -95,10 +124,19 @@ function offerNew(panel) {
 document.addEventListener("htmx:sse:before:message", (event) => {
   const name = event.detail.message?.event;
   if (!name) return;
+  if (name === "reset") document.querySelectorAll("[data-on]").forEach(fetchLater);
   for (const panel of document.querySelectorAll("[data-on]")) {
     if (panel.dataset.on.split(" ").includes(name)) fetchLater(panel);
   }
 });
+
+// What a hidden tab was told before its stream ended, it fetches when it is seen again.
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) document.querySelectorAll("[data-on][data-missed]").forEach(fetchLater);
+});
+
+// Begun here and not by htmx, so that no message of it comes before somebody hears.
+if (document.getElementById("live")) renew();
 
 // The age of the data counts up by itself between messages.
 setInterval(() => {
