@@ -1,5 +1,6 @@
 """What a service counts, in Prometheus' text form: a closed list of metrics, their values, their text."""
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -29,11 +30,12 @@ class Definition:
 
 
 class Values:
-    """The values of a closed list. One thread writes; readers on others get a text made of single reads."""
+    """The values of a closed list. Any thread counts; readers get a text made of single reads."""
 
     def __init__(self, definitions: Sequence[Definition]) -> None:
         self._definitions = {d.name: d for d in definitions}
         self._values: dict[str, dict[tuple[str, ...], float]] = {d.name: {} for d in definitions}
+        self._adding = threading.Lock()
 
     def add(self, name: str, labels: Sequence[str] = (), amount: float = 1) -> None:
         """
@@ -44,7 +46,8 @@ class Values:
             AssertionError: not as many labels as the list says.
         """
         values, key = self._at(name, labels)
-        values[key] = values.get(key, 0) + amount
+        with self._adding:
+            values[key] = values.get(key, 0) + amount
 
     def set(self, name: str, labels: Sequence[str] = (), value: float = 0) -> None:
         """Set a gauge; raises as `add`."""

@@ -1,5 +1,8 @@
 """Metrics as text, whoever counts them."""
 
+import sys
+import threading
+
 import pytest
 
 from gnomon.exposition import Definition, Values, render, sample
@@ -19,6 +22,31 @@ def test_a_metric_without_a_value_is_announced() -> None:
         "# HELP gnomon_open Open ones.",
         "# TYPE gnomon_open gauge",
     ]
+
+
+def test_what_several_threads_count_is_all_there() -> None:
+    """None reads a value that another is about to replace."""
+    values = Values(LISTED)
+    n_threads, n_each = 3, 100_000
+    together = threading.Barrier(n_threads)
+
+    def count() -> None:
+        together.wait(60)
+        for _ in range(n_each):
+            values.add("gnomon_open")
+
+    threads = [threading.Thread(target=count) for _ in range(n_threads)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+
+    assert values.get("gnomon_open") == n_threads * n_each
 
 
 def test_values_are_counted_by_their_labels() -> None:
