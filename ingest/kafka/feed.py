@@ -325,8 +325,8 @@ class Feed:
         self._host.engine_is_back()
         self._retry_seconds = self._settings.pace.retry_seconds
         if done.poison:
-            self._allowance.add(len(done.poison), now)
             await self._host.send_letters(self.tp, done.poison)
+            self._allowance.add(len(done.poison), now)  # once, also where it took several tries to send them
         self.moved_at = self._clock()
         self.n_events += done.n_events
         self._host.metrics.add("gnomon_ingest_store_seconds_total", (), self.moved_at - now)
