@@ -1,13 +1,14 @@
 """
 One worker of a cluster on one core: from the broker to rows in ClickHouse, beside a consumer that only fetches.
 
-    python -m bench worker [--events N] [--bytes 1200 10000] [--rounds N] [--codec zstd|none]
+    python -m bench worker [--events N] [--bytes 1200 10000] [--rounds N] [--codec zstd|none] [--workers 1]
 
 A request and its mirrored pair in turn: 80 % of the pairs equal by digest, 15 % by a mask, 5 % differ; answers are
 blocks with the hashes of their transactions. The topic is as the shipper writes it: its codec, its batches. Broker
 and embedded ClickHouse are processes of this machine, pinned to its other cores; `gnomon ingest` and the bare aiokafka
 consumer have core 0 to themselves, one after the other, over the same topic. The consumer fetches as the worker does,
-decompresses, checks and counts the records. Needs Java (`make broker`).
+decompresses, checks and counts the records. With `--workers 2` the second one has the next core, and what each has
+done is told: its partitions, its events, its CPU an event. Needs Java (`make broker`).
 """
 
 import argparse
@@ -20,7 +21,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiokafka import AIOKafkaProducer
 from msgspec import Raw
@@ -34,7 +35,7 @@ from proxy.shipper.cluster import BATCH_BYTES, COMPRESSION
 from tests.broker import jars
 from tests.broker.local import LocalBroker
 from tests.ingest.engine_process import EngineProcess
-from tests.ingest.kafka.cluster import Cluster
+from tests.ingest.kafka.cluster import Cluster, Worker
 
 N_PARTITIONS = 4
 SHADOW = Attempt(upstream="s1", tier="shadow", kind="shadow", duration_us=2000, status=200)
@@ -135,26 +136,60 @@ def fetch(cluster: Cluster, n: int) -> tuple[float, float]:
     return wall, cpu
 
 
-def work(cluster: Cluster, n: int) -> tuple[float, float]:
-    """Return wall and CPU seconds of a worker, from its first read to the last progress row."""
+class Share(NamedTuple):
+    """What one worker has done."""
+
+    core: int
+    n_partitions: int
+    """That it had at the end, of all topics."""
+    n_events: int
+    """That went through it."""
+    cpu: float
+    """Seconds, from its first read on."""
+
+
+def work(cluster: Cluster, n: int, n_workers: int = 1) -> tuple[float, list[Share]]:
+    """Return wall seconds from the first read to the last progress row, and what each worker has done."""
     others = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {0})  # inherited by all threads of the worker
-    worker = cluster.start_worker()
+    workers, cores = [], []
+    for number in range(n_workers):
+        cores.append(number % (os.cpu_count() or 1))
+        os.sched_setaffinity(0, {cores[-1]})  # inherited by all threads of the worker
+        workers.append(cluster.start_worker())
     os.sched_setaffinity(0, others)
+    started, cpu = [], []
+    for worker in workers:
+        while "reading log=" not in worker.said():
+            if worker.process.poll() is not None:
+                raise SystemExit(f"a worker has ended:\n{worker.said()[-3000:]}")
+            time.sleep(0.02)
+        started.append(time.monotonic())
+        cpu.append(cpu_seconds(worker.process.pid))
     engine = cluster.clickhouse.connect()
-    seen = "SELECT sum(n) FROM gnomon_core.sink_progress"
-    while "reading log=" not in worker.said():
-        time.sleep(0.02)
-    started, cpu = time.monotonic(), cpu_seconds(worker.process.pid)
-    deadline = started + 300
-    while int(engine.rows(seen)[0][0]) < n:
+    deadline = started[0] + 300
+    while int(engine.rows("SELECT sum(n) FROM gnomon_core.sink_progress")[0][0]) < n:
         if time.monotonic() > deadline:
-            raise SystemExit(f"not stored in time:\n{worker.said()[-3000:]}")
+            raise SystemExit(f"not stored in time:\n{cluster.said()}")
         time.sleep(0.1)
-    wall, used = time.monotonic() - started, cpu_seconds(worker.process.pid) - cpu
+    wall = time.monotonic() - started[0]
     engine.close()
-    worker.stop()
-    return wall, used
+    shares = [
+        Share(
+            core,
+            int(_metric(worker, "gnomon_ingest_partitions")),
+            int(_metric(worker, "gnomon_ingest_events_total")),
+            cpu_seconds(worker.process.pid) - before,
+        )
+        for worker, core, before in zip(workers, cores, cpu, strict=True)
+    ]
+    for worker in workers:
+        worker.stop(60)
+    return wall, shares
+
+
+def _metric(worker: Worker, name: str) -> float:
+    (value,) = (line.split()[1] for line in worker.metrics().splitlines() if line.startswith(f"{name} "))
+    return float(value)
 
 
 def main() -> None:
@@ -164,6 +199,7 @@ def main() -> None:
     parser.add_argument("--bytes", type=int, nargs="*", default=[1200, 10_000])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--codec", default=COMPRESSION, help=f"of the topic (default {COMPRESSION}, the shipper's)")
+    parser.add_argument("--workers", type=int, default=1)
     args = parser.parse_args()
     codec = None if args.codec == "none" else args.codec
     if why := jars.missing():
@@ -187,10 +223,16 @@ def main() -> None:
             for _ in range(args.rounds):
                 fetch_wall, fetch_cpu = fetch(cluster, n)
                 cluster.empty()
-                wall, cpu = work(cluster, n)
+                wall, shares = work(cluster, n, args.workers)
                 walls.append((n / wall, n / fetch_wall))
                 ratios.append(fetch_wall / wall)
-                costs.append((cpu / n * 1e6, fetch_cpu / n * 1e6))
+                costs.append((sum(share.cpu for share in shares) / n * 1e6, fetch_cpu / n * 1e6))
+                for share in shares if args.workers > 1 else ():
+                    print(
+                        f"  core {share.core}: {share.n_partitions} partitions, {share.n_events} events, "
+                        f"{share.cpu / max(share.n_events, 1) * 1e6:.1f} us/event",
+                        flush=True,
+                    )
             cluster.close()
             clickhouse.stop()
         print(

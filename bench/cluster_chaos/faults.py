@@ -70,7 +70,7 @@ def _worker_killed_between_inserts(scene: Scene) -> None:
         worker.kill()
     dying = scene.cluster.worker(die_behind=INSERTS[scene.number % len(INSERTS)])
     dying.start(wait=False)
-    wait_for(lambda: dying.ended_by_itself is not None, START_SECONDS, dying.said)
+    wait_for(lambda: dying.ended_by_itself is not None, 3 * START_SECONDS, dying.said)  # it takes all over first, alone
     _expect(dying.ended_by_itself, dying, -signal.SIGKILL)
     scene.wait()
     for worker in scene.cluster.workers:
