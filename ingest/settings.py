@@ -79,7 +79,7 @@ def context(settings: Settings) -> Context:
         PriceBookError: a configured book cannot be read or used.
     """
     shadow = settings.gnomon.shadow
-    books = PriceBooks(shipped(), configured(settings.gnomon.pricing.books))
+    books = PriceBooks(shipped(), configured(settings.gnomon.pricing.files))
     return Context(
         charger=Charger(books, _own_units(settings), _archives(settings)),
         policies=Policies(shadow.tolerate),

@@ -271,7 +271,7 @@ def charger_for(settings: Settings) -> Charger | None:
         if u.credit_units
     }
     archives = {(project, u.id): u.has_archive for project, u in upstreams if u.has_archive is not None}
-    return Charger(PriceBooks(shipped(), configured(settings.gnomon.pricing.books)), units, archives)
+    return Charger(PriceBooks(shipped(), configured(settings.gnomon.pricing.files)), units, archives)
 
 
 def this_month() -> str:

@@ -10,15 +10,19 @@ Exit status 0 when the file can be used, 2 when it cannot. Warnings name what ha
 """
 
 import argparse
+import difflib
 import os
 import sys
 from pathlib import Path
 
+from analytics.alerting.errors import AlertRuleError
 from analytics.alerting.rules import in_force
 from gnomon.config.dump import dump
 from gnomon.config.load import DEFAULT_FILE, load
 from gnomon.config.model import Settings
-from gnomon.cost.book import configured
+from gnomon.cost.book import Book, configured, shipped
+from gnomon.cost.charge import OWN_VENDORS, PriceBooks
+from gnomon.cost.errors import PriceBookError
 from gnomon.errors import UsageError
 
 
@@ -46,9 +50,8 @@ def run(args: argparse.Namespace) -> int:
     """Run one action; problems leave as `ConfigError`, `PriceBookError`, `AlertRuleError`, which exit with status 2."""
     file = args.file or args.config or DEFAULT_FILE
     settings = load(file, allow_insecure=args.allow_insecure)
-    configured(settings.gnomon.pricing.books)
-    in_force(settings)
-    for warning in settings.warnings:
+    books = files_beside(settings)
+    for warning in (*settings.warnings, *without_book(settings, books)):
         print(f"warning: {warning}", file=sys.stderr)
     if args.action == "dump":
         sys.stdout.write(dump(settings))
@@ -57,6 +60,48 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(f"{file}: valid; {summary(settings)}")
     return 0
+
+
+def files_beside(settings: Settings) -> PriceBooks:
+    """
+    Return the price books in force, after a look into every file that the configuration names.
+
+    Raises:
+        UsageError: with every fault of price books and alert rules.
+    """
+    problems: list[UsageError] = []
+    own: list[Book] = []
+    for path in settings.gnomon.pricing.files:
+        try:
+            own += configured([path])
+        except PriceBookError as error:
+            problems.append(error)
+    books = PriceBooks(shipped())
+    try:
+        books = PriceBooks(shipped(), own)
+    except PriceBookError as error:
+        problems.append(error)
+    try:
+        in_force(settings)
+    except AlertRuleError as error:
+        problems.append(error)
+    if problems:
+        raise UsageError("\n".join(map(str, problems)))
+    return books
+
+
+def without_book(settings: Settings, books: PriceBooks) -> list[str]:
+    """Return a line for each upstream whose calls no book prices: a misspelt vendor is one."""
+    known, found = books.described(), []
+    for project in settings.projects:
+        for upstream in project.upstreams:
+            if upstream.vendor in OWN_VENDORS or upstream.vendor in known:
+                continue
+            near = difflib.get_close_matches(upstream.vendor, known, 1)
+            hint = f"; did you mean `{near[0]}`?" if near else ": `gnomon.pricing.books` takes one of your own"
+            what = f"no price book has the vendor `{upstream.vendor}`, its calls are unpriced"
+            found.append(f"{project.id}/{upstream.id}: {what}{hint}")
+    return found
 
 
 def server_files(settings: Settings, folder: Path) -> None:

@@ -95,7 +95,7 @@ PLACES: Final[Mapping[type[Struct], Mapping[str, str]]] = {
         "bootstrap_servers": "bootstrapServers", "topic_prefix": "topicPrefix", "partitions": "partitions",
         "security": _ELSEWHERE,
     },
-    model.PricingSettings: {"books": "books", "accounts": _ELSEWHERE},
+    model.PricingSettings: {"books": "books", "accounts": _ELSEWHERE, "folder": _ELSEWHERE},
     model.Account: {
         "id": _ELSEWHERE, "upstreams": "upstreams", "monthly_budget_usd": "monthlyBudgetUsd", "cycle_day": "cycleDay",
     },

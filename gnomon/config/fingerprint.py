@@ -22,6 +22,7 @@ def config_hash(settings: Settings) -> str:
             "pricing": settings.gnomon.pricing,
         }
     )
+    del plain["pricing"]["folder"]
     for project in plain["projects"]:
         for upstream in project["upstreams"]:
             del upstream["endpoint"]

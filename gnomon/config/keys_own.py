@@ -236,7 +236,11 @@ _PRICING = Section(
     "pricing",
     "gnomon.pricing",
     (
-        Key("books", TEXTS, "Price book files; one replaces the shipped book of the same vendor."),
+        Key(
+            "books",
+            TEXTS,
+            "Price book files, looked up beside this file; one replaces the shipped book of the same vendor.",
+        ),
         Key("accounts", MapOf(section("account")), "Accounts by name; an upstream's `account` need not be here."),
     ),
 )

@@ -5,6 +5,7 @@ Every service reads these values and none reads the environment or a file. Durat
 sizes bytes (int). A member documented as "eRPC: x" has the name `x` in the file.
 """
 
+from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
@@ -337,6 +338,13 @@ class Account(Struct, frozen=True, kw_only=True):
 class PricingSettings(Struct, frozen=True, kw_only=True):
     books: tuple[str, ...] = ()
     accounts: tuple[Account, ...] = ()
+    folder: str = ""
+    """The folder of the configuration: books are looked up there."""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The books' paths, from where the program runs."""
+        return tuple(str(Path(self.folder) / book) for book in self.books)
 
 
 class AlertSettings(Struct, frozen=True, kw_only=True):

@@ -19,6 +19,9 @@ from gnomon.config.scalars import FALSE_WORDS, parse_duration, parse_flag, parse
 from gnomon.config.source import Node, Resolved, Scalar, Sequence, Table, resolve
 from gnomon.config.values import Values
 
+MAX_USD: Final = 10**15
+USD_PLACES: Final = 12
+"""What every column of money holds exactly."""
 Use = Literal["used", "ignored", "guard", "later", "retired"]
 
 
@@ -170,6 +173,9 @@ class Money(ScalarKind):
             raise ValueError(f"expected an amount, found {describe(node)}") from None
         if not amount.is_finite() or amount < 0:
             raise ValueError(f"{describe(node)} is not an amount of money: 0 or more")
+        exponent = amount.as_tuple().exponent
+        if amount > MAX_USD or (isinstance(exponent, int) and exponent < -USD_PLACES):
+            raise ValueError(f"{describe(node)} cannot be kept: at most {MAX_USD} USD, to {USD_PLACES} places")
         return format(amount, "f")
 
 

@@ -41,7 +41,7 @@ def build(root: Values, upstream_ids: Sequence[str], folder: Path, findings: Fin
         events=_events(gnomon.section("events"), findings),
         clickhouse=_clickhouse(gnomon.section("clickhouse"), findings),
         shadow=_shadow(gnomon.section("shadow"), findings),
-        pricing=_pricing(gnomon.section("pricing"), upstream_ids, findings),
+        pricing=_pricing(gnomon.section("pricing"), upstream_ids, folder, findings),
         alerts=_alerts(gnomon.section("alerts"), folder, findings),
         retention=_retention(gnomon.section("retention")),
         health=_health(gnomon.section("health")),
@@ -227,7 +227,7 @@ def _shadow(shadow: Values, findings: Findings) -> model.ShadowSettings:
     )
 
 
-def _pricing(pricing: Values, upstream_ids: Sequence[str], findings: Findings) -> model.PricingSettings:
+def _pricing(pricing: Values, upstream_ids: Sequence[str], folder: Path, findings: Findings) -> model.PricingSettings:
     accounts = []
     owner: dict[str, str] = {}
     for name, account in pricing.section_map("accounts").items():
@@ -245,7 +245,7 @@ def _pricing(pricing: Values, upstream_ids: Sequence[str], findings: Findings) -
                 cycle_day=account.integer("cycleDay", 1),
             )
         )
-    return model.PricingSettings(books=pricing.texts("books"), accounts=tuple(accounts))
+    return model.PricingSettings(books=pricing.texts("books"), accounts=tuple(accounts), folder=str(folder))
 
 
 def _alerts(alerts: Values, folder: Path, findings: Findings) -> model.AlertSettings:

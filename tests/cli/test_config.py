@@ -59,6 +59,41 @@ def test_a_price_book_that_is_not_there_makes_the_file_invalid(file: Path, capsy
     assert "price book /nowhere.yaml: cannot be read" in capsys.readouterr().err
 
 
+def test_every_file_is_looked_into(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Books are looked up beside the configuration; faults of one file hide none of another, nor books that overlap."""
+    (file.parent / "bad.yaml").write_text("vendor: foo\n")
+    for name in ("one", "two"):
+        (file.parent / f"{name}.yaml").write_text("{vendor: acme, usd_per_million_units: 1, default_units: 1}")
+    (file.parent / "rules.yaml").write_text("rules: [{name: FallbackSpend, above: many}]\n")
+    file.write_text(
+        GOOD
+        + "gnomon: {pricing: {books: [nowhere.yaml, bad.yaml, one.yaml, two.yaml]}, alerts: {rules: [rules.yaml]}}\n"
+    )
+
+    assert main(["config", "validate", str(file)]) == 2
+    told = capsys.readouterr().err
+    for part in ("nowhere.yaml: cannot be read", "bad.yaml: default_units", "valid at the same time", "rules.yaml"):
+        assert part in told, part
+
+
+def test_a_vendor_without_a_book_is_told(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A slip in its name would make all its calls unpriced; a book of one's own is enough."""
+    (file.parent / "mine.yaml").write_text("{vendor: acme, usd_per_million_units: 1, default_units: 1}")
+    upstreams = ", ".join(
+        f"{{id: {name}, endpoint: 'http://127.0.0.1:{port}', evm: {{chainId: 1}}, vendor: {name}}}"
+        for port, name in enumerate(("alchmy", "acme", "nobody", "ankr", "self-hosted"), 1)
+    )
+    file.write_text(
+        f"projects: [{{id: main, upstreams: [{upstreams}]}}]\ngnomon: {{pricing: {{books: [mine.yaml]}}}}\n"
+    )
+
+    assert main(["config", "validate", str(file)]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "no price book" in line]
+    assert [line.partition(":")[2].partition(":")[0].strip() for line in told] == ["main/alchmy", "main/nobody"]
+    assert "did you mean `alchemy`?" in told[0]
+    assert "gnomon.pricing.books" in told[1]
+
+
 def test_an_alert_rule_file_that_is_not_there_makes_the_file_invalid(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -414,6 +414,16 @@ N, U = "projects[0].networks[0]", "projects[0].upstreams[0]"
             id="budget below 0",
         ),
         pytest.param(
+            project(more="gnomon: {pricing: {accounts: {x: {monthlyBudgetUsd: 1e400}}}}"),
+            "gnomon.pricing.accounts.x.monthlyBudgetUsd: '1e400' cannot be kept: at most",
+            id="budget that no column holds",
+        ),
+        pytest.param(
+            project(more="gnomon: {pricing: {accounts: {x: {monthlyBudgetUsd: 0.0000000000001}}}}"),
+            "gnomon.pricing.accounts.x.monthlyBudgetUsd: '0.0000000000001' cannot be kept",
+            id="budget finer than any price",
+        ),
+        pytest.param(
             project(more="gnomon: {api: {limits: {queryTimeout: 31s}}}"),
             "gnomon.api.limits.queryTimeout: must be 1s to 30s",
             id="questions longer than readers may ask",

@@ -1,8 +1,10 @@
 """What the configuration says of upstreams reaches the prices of their calls."""
 
+from pathlib import Path
+
 import pytest
 
-from gnomon.config.load import loads
+from gnomon.config.load import load, loads
 from gnomon.cost.charge import Charger
 from ingest.settings import context
 from proxy import allowances
@@ -35,3 +37,20 @@ def test_units_and_archives_are_those_of_the_configuration(where: str) -> None:
         ).units
 
     assert {name: units(name) for name in ("gb", "own", "s1")} == {"gb": 40 * UNIT, "own": 7 * UNIT, "s1": 20 * UNIT}
+
+
+def test_books_are_looked_up_beside_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the service was started; and the place is no part of what the configuration is."""
+    hashes = []
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        (folder / "books").mkdir(parents=True)
+        (folder / "books" / "mine.yaml").write_text("{vendor: acme, usd_per_million_units: 2, default_units: 3}")
+        (folder / "gnomon.yaml").write_text(CONFIG + "gnomon: {pricing: {books: [books/mine.yaml]}}\n")
+        monkeypatch.chdir("/")
+        settings = load(folder / "gnomon.yaml")
+        hashes.append(settings.config_hash)
+        charge = context(settings).charger.charge("acme", "evm:1", "eth_call", "result", "", 200, 1, NOW)
+        assert charge.usd == 6_000_000
+
+    assert hashes[0] == hashes[1]
