@@ -21,7 +21,7 @@ SELECT
     sumIf(d.n, outcome = 'identical_masked') AS masked,
     sumIf(d.n, outcome = 'tolerated') AS tolerated,
     sumIf(d.n, outcome = 'mismatch') AS mismatch
-FROM gnomon.divergence_minutely AS d
+FROM gnomon.divergence_parts AS d
 WHERE minute >= toStartOfMinute({from:DateTime64(3)}) AND minute < {to:DateTime64(3)}
     AND ({network:String} = '' OR network = {network:String})
     AND ({method:String} = '' OR method = {method:String})

@@ -61,11 +61,24 @@ INNER JOIN
         AND ({finality:String} = '' OR finality = {finality:String})
         AND ({outcome:String} = '' OR outcome = {outcome:String})
         AND n_findings > 0
+        AND (network, method, shadow_upstream) IN
+        (
+            SELECT k.network, k.method, k.shadow_upstream
+            FROM gnomon.findings AS k
+            WHERE k.at >= {from:DateTime64(3)} AND k.at < {to:DateTime64(3)}
+                AND ({network:String} = '' OR k.network = {network:String})
+                AND ({method:String} = '' OR k.method = {method:String})
+                AND ({shadow:String} = '' OR k.shadow_upstream = {shadow:String})
+                AND ({class:String} = '' OR k.class = {class:String})
+                AND ({finding:String} = ''
+                    OR concat('F-', substring(hex(MD5(concat(k.network, '\n', k.method, '\n', k.shadow_upstream, '\n', k.generic_path, '\n', k.class))), 1, 8)) = {finding:String})
+            GROUP BY k.network, k.method, k.shadow_upstream
+        )
 ) AS c ON c.request_id = f.request_id AND c.shadow_upstream = f.shadow_upstream
 LEFT JOIN
 (
     SELECT network, method, shadow_upstream, sum(m.n) AS n_judged
-    FROM gnomon.divergence_minutely AS m
+    FROM gnomon.divergence_parts AS m
     WHERE minute >= toStartOfMinute({from:DateTime64(3)}) AND minute < {to:DateTime64(3)}
         AND ({finality:String} = '' OR finality = {finality:String})
         AND outcome IN ('identical', 'identical_masked', 'tolerated', 'mismatch')

@@ -26,7 +26,7 @@ SELECT
     sumIf(d.n, outcome IN ('error', 'missing', 'undecided', 'incomparable')) AS no_verdict,
     sumIf(d.n, outcome = 'mismatch' AND finality = 'finalized') AS final_mismatch,
     round(mismatch / nullIf(sum(d.n) - no_verdict, 0), 6) AS mismatch_ratio
-FROM gnomon.divergence_minutely AS d
+FROM gnomon.divergence_parts AS d
 WHERE minute >= toStartOfMinute({from:DateTime64(3)}) AND minute < {to:DateTime64(3)}
     AND ({network:String} = '' OR network = {network:String})
 GROUP BY network, method, shadow_upstream

@@ -30,7 +30,7 @@ SELECT
     sumIf(d.n, outcome = 'missing') AS missing,
     sumIf(d.n, outcome = 'undecided') AS undecided,
     mismatch / nullIf(n_judged, 0) AS mismatch_ratio
-FROM gnomon.divergence_minutely AS d
+FROM gnomon.divergence_parts AS d
 WHERE minute >= toStartOfMinute({from:DateTime64(3)}) AND minute < {to:DateTime64(3)}
     AND ({network:String} = '' OR network = {network:String})
     AND ({finality:String} = '' OR finality = {finality:String})

@@ -15,7 +15,7 @@ SELECT
     shadow_upstream,
     sum(d.n) AS n,
     sumIf(d.n, outcome = 'mismatch') AS mismatch
-FROM gnomon.divergence_minutely AS d
+FROM gnomon.divergence_parts AS d
 WHERE minute >= toStartOfMinute({from:DateTime64(3)}) AND minute < {to:DateTime64(3)}
     AND finality = 'finalized'
     AND outcome IN ('identical', 'identical_masked', 'tolerated', 'mismatch')

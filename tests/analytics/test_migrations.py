@@ -54,6 +54,7 @@ VIEWS = {
     "spend_hourly": """hour, project, network, vendor, account, upstream, tier, kind, cause, method, n, n_wasted, units,
         usd, n_unpriced""",
     "divergence_minutely": "minute, network, method, shadow_upstream, outcome, class, finality, n",
+    "divergence_parts": "minute, network, method, shadow_upstream, outcome, class, finality, n",
     "health_minutely": "minute, network, upstream, tier, n, n_failed, n_empty, p50_us, p99_us",
     "reconciliation": "hour, accepted, shipped, stored, distinct_stored, dead_lettered",
     "repricings": "run, at, done_at, begins_at, ends_at, n, n_changed, usd_before, usd_after, books",
@@ -160,6 +161,24 @@ def test_the_sinks_own_tables_are_what_it_writes(migrated: EngineProcess) -> Non
     for name, wanted in (("sink_epochs", EPOCHS_COLUMNS), ("sink_progress", PROGRESS_COLUMNS)):
         found = [(n, _plain(t)) for n, t in columns(migrated, "gnomon_core", name)]
         assert [(c.name, _plain(c.type)) for c in wanted] == found
+
+
+@pytest.mark.clickhouse
+def test_parts_of_a_minute_add_up_to_it(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Two batches make two rows of one group: one row by the minute, two as they were added up, the same sum."""
+    with migrated_engine(tmp_path_factory.mktemp("parts")) as process:
+        engine = process.connect()
+        for off, n in ((1, 2), (2, 5)):
+            engine.command(
+                "INSERT INTO gnomon_core.divergence_minutely (minute, network, method, shadow_upstream, outcome, class,"
+                " finality, n, log_id, topic, part, off) VALUES ('2026-09-21 10:00:00', 'evm:1', 'eth_call', 's1',"
+                f" 'identical', 'none', 'finalized', {n}, 'l{off}', 'log', 0, {off})"
+            )
+        grouped = engine.rows("SELECT n FROM gnomon.divergence_minutely")
+        parts = engine.rows("SELECT n FROM gnomon.divergence_parts ORDER BY n")
+
+    assert [int(row[0]) for row in grouped] == [7]
+    assert [int(row[0]) for row in parts] == [2, 5]
 
 
 def _plain(type_: str) -> str:
