@@ -22,6 +22,8 @@ REASONS = ("timeout", "transport", "status", "parse", "validate", "rpcerror", "q
 N_CHANGES = 30
 TRAFFIC_SECONDS = 120
 HISTORY_DAYS = 7
+MIN_FOLDED = 4
+"""As many rules that were quiet all the time stand in one line; fewer have a row each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,11 @@ async def rules(around: Around) -> Shown | State:
         return State("No such rule", f"There is no rule {only!r} in force.", ways=[("All rules", view.to("/alerts"))])
     order = {"bad": 0, "warn": 1, "off": 2, "ok": 3}
     rows.sort(key=lambda row: (row.state != "firing", order[row.glyph], row.rule))
+    quiet = [row for row in rows if row.state == "quiet" and not row.said]
+    is_folded = not only and len(quiet) >= MIN_FOLDED
     return {
-        "rows": rows,
+        "rows": [row for row in rows if row not in quiet] if is_folded else rows,
+        "quiet": quiet if is_folded else [],
         "n_firing": sum(row.state == "firing" for row in rows),
         "n_rules": len(around.rules),
         "days": f"{figures.day(start, view.now)} to {figures.day(end, view.now)}",

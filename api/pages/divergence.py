@@ -71,14 +71,20 @@ class Verdicts:
     counts: Mapping[str, figures.Figure]
 
 
+async def by_shadow(around: Around) -> list[dict[str, Any]]:
+    """Return the counts of each shadow under the filters."""
+    view = around.view
+    rows = await around.rows("divergence_by_shadow", finality=finality(around), method=view.get("method"))
+    return [row for row in rows if view.get("shadow") in ("", row["shadow_upstream"])]
+
+
 async def verdicts(around: Around) -> Shown | State:
     view = around.view
     midnight = view.span.end.replace(hour=0, minute=0, second=0, microsecond=0)
     rows, spend = await together(
-        around.rows("divergence_by_shadow", finality=finality(around), method=view.get("method")),
+        by_shadow(around),
         around.rows("spend_by_upstream", from_=figures.iso(midnight)),
     )
-    rows = [row for row in rows if view.get("shadow") in ("", row["shadow_upstream"])]
     if not rows:
         return await _nothing(around)
     paid = {(row["network"], row["upstream"]): row["usd_shadow"] for row in spend}
@@ -191,9 +197,10 @@ class Group:
 async def matrix(around: Around) -> Shown | State:
     view = around.view
     asked = filters(around)
-    found, compared = await together(
+    found, compared, shadows = await together(
         around.rows("differences", **{f"{key}_" if key == "class" else key: value for key, value in asked.items()}),
         around.rows("compared_by_method", method=asked["method"], shadow=asked["shadow"], finality=asked["finality"]),
+        by_shadow(around),
     )
     if not compared:
         return await _nothing(around)
@@ -213,6 +220,7 @@ async def matrix(around: Around) -> Shown | State:
         "n_masked": count(sum(row["masked"] for row in compared)),
         "n_tolerated": count(sum(row["tolerated"] for row in compared)),
         "found": found,
+        "sentence": sentence(around, shadows, found),
     }
 
 
@@ -416,11 +424,25 @@ def chips(around: Around) -> list[Chip]:
 
 
 def lead(around: Around, shown: Mapping[str, Shown | State]) -> tuple[str, str]:
-    """Return the first sentence: how much the worst shadow differs, and what makes most of it."""
-    table = shown.get("verdicts")
+    """Return the first sentence; what makes most of the difference comes with the matrix, which may be late."""
+    table, content = shown.get("verdicts"), shown.get("matrix")
     if table is None or isinstance(table, State):
         return "", ""
-    worst = candidate(table["found"], around)
+    found = () if content is None or isinstance(content, State) else content["found"]
+    return sentence(around, table["found"], found)
+
+
+def sentence(
+    around: Around, shadows: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]
+) -> tuple[str, str]:
+    """
+    Return how much the worst shadow differs, what makes most of it, and a second line where there is too little.
+
+    Args:
+        shadows: rows of `divergence_by_shadow`.
+        differences: rows of `differences`; none where they are not known yet.
+    """
+    worst = candidate(shadows, around)
     if worst is None:
         return "Nothing was compared in this range.", ""
     name, n = worst["shadow_upstream"], worst["n_judged"]
@@ -439,10 +461,7 @@ def lead(around: Around, shown: Mapping[str, Shown | State]) -> tuple[str, str]:
     if worst["mismatch"] == 0:
         return f"No shadow differs in {of_what}: {name} in {found.in_words}.", ""
     first = f"{name} differs in {found.figure} of {of_what} ({found.interval}, n {found.n})."
-    content = shown.get("matrix")
-    if content is None or isinstance(content, State):
-        return first, ""
-    mine = [row for row in content["found"] if row["shadow_upstream"] == name and row["network"] == worst["network"]]
+    mine = [row for row in differences if row["shadow_upstream"] == name and row["network"] == worst["network"]]
     if not mine:
         return first, ""
     top = max(mine, key=lambda row: row["n_pairs"])
@@ -469,6 +488,7 @@ PAGE = Page(
         Panel(name="verdicts", title="Does the shadow answer as the primary does?", build=verdicts,
               template="divergence_verdicts.html", questions=("divergence_by_shadow",)),
         Panel(name="matrix", title="Where do they differ?", build=matrix, template="divergence_matrix.html", tall=480,
+              is_slow=True,
               questions=("differences", "compared_by_method")),
     ),
 )  # fmt: skip

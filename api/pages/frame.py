@@ -1,5 +1,6 @@
 """What stands around every page: the side bar with the state of the data, the controls, the keys."""
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,8 +84,6 @@ class Surroundings:
     networks: Sequence[str]
     n_firing: int
     data: DataState
-    is_young: bool = False
-    """Nothing is stored from before this hour: a page shows what there is, not hours without anything."""
 
 
 NOTHING = Surroundings((), 0, DataState(False, complete="Data state unknown"))
@@ -105,16 +104,26 @@ class Watch:
         Raises:
             StoreError, Refused: ClickHouse does not answer.
         """
-        stages = await self._rows("nav", "stages")
-        firing = await self._rows("firing", "alerts_firing")
-        networks = await self._rows("complete", "networks")
-        whole = await self._rows("complete2", "reconcile", {"from": "now-6h"})
+        stages, firing, networks, whole = await asyncio.gather(
+            self._rows("nav", "stages"),
+            self._rows("firing", "alerts_firing"),
+            self._rows("complete", "networks"),
+            self.hours(),
+        )
         return Surroundings(
             [row["network"] for row in networks],
             len(firing),
             data_state(stages, whole, now),
-            is_young(whole, now),
         )
+
+    async def hours(self) -> list[dict[str, Any]]:
+        """
+        Return the last six hours as the question `reconcile` says them, half a minute old at most.
+
+        Raises:
+            StoreError, Refused: ClickHouse does not answer.
+        """
+        return await self._rows("complete2", "reconcile", {"from": "now-6h"})
 
     async def _rows(self, key: str, name: str, given: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
         seconds = _SECONDS_KEPT["complete" if key.startswith("complete") else "nav"]

@@ -108,6 +108,9 @@ async def _evidence(one: Told, around: Around) -> tuple[Markup, str, str]:
 
 # --- who serves ------------------------------------------------------------------------------------------------------
 
+MAX_LINES = 13
+"""Upstreams and networks that the panel names; the rest, those without trouble that are called least, is one line."""
+
 
 @dataclass(frozen=True, slots=True)
 class Serving:
@@ -171,8 +174,35 @@ async def serving(around: Around) -> Shown | State:
                 is_own=one.is_own,
             )
         )
-    order = sorted(groups, key=lambda net: (not any(s.state != "closed" or s.is_lagging for s in groups[net]), net))
-    return {"groups": [(known.label(net), groups[net]) for net in order]}
+    order = sorted(groups, key=lambda net: (not any(_is_in_trouble(one) for one in groups[net]), net))
+    shown, n_left = _most_telling({net: groups[net] for net in order})
+    return {
+        "groups": [(known.label(net), rows) for net, rows in shown.items()],
+        "n_left": n_left,
+        "all": view.to("/upstreams"),
+    }
+
+
+def _is_in_trouble(one: Serving) -> bool:
+    return one.state != "closed" or one.is_lagging
+
+
+def _most_telling(groups: Mapping[str, list[Serving]]) -> tuple[dict[str, list[Serving]], int]:
+    """
+    Return as many upstreams as one look takes, in their order, and how many are left out: healthy ones alone.
+
+    Args:
+        groups: by network, the one in trouble first.
+    """
+    rows = [one for group in groups.values() for one in group]
+    n_lines = len(rows) + len(groups)
+    if n_lines <= MAX_LINES:
+        return dict(groups), 0
+    # One line less, for the one that says how many are left out.
+    by_need = sorted(rows, key=lambda one: (not _is_in_trouble(one), -float(one.n.value or 0)))
+    kept = by_need[: max(MAX_LINES - 1 - len(groups), sum(_is_in_trouble(one) for one in rows))]
+    found = {net: [one for one in group if one in kept] for net, group in groups.items()}
+    return {net: group for net, group in found.items() if group}, len(rows) - len(kept)
 
 
 # --- differences, completeness ---------------------------------------------------------------------------------------
@@ -286,9 +316,10 @@ PAGE = Page(
         Panel(name="tiles", title="Six numbers", build=tiles, template="overview_tiles.html", is_bare=True,
               on="requests"),
         Panel(name="strips", title="What changed, on one clock", build=strips, template="overview_strips.html",
-              tall=320, on="requests", questions=("service_over_time", "spend_in_steps", "head_lag_in_steps")),
-        Panel(name="serving", title="Who serves now", build=serving, template="overview_serving.html", tall=320,
-              on="requests breakers", questions=("upstream_health",)),
+              tall=360, is_slow=True, on="requests",
+              questions=("service_over_time", "spend_in_steps", "head_lag_in_steps")),
+        Panel(name="serving", title="Who serves now", build=serving, template="overview_serving.html", tall=360,
+              is_slow=True, on="requests breakers", questions=("upstream_health",)),
         Panel(name="differences", title="New or growing differences", build=differences,
               template="overview_differences.html", on="comparisons", is_slow=True, tall=160, is_still=True,
               questions=("differences",)),

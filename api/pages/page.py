@@ -11,6 +11,7 @@ What it raises is told in its own place; the other panels live on.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Protocol
 
 from markupsafe import Markup
@@ -94,6 +95,15 @@ class Around:
     """Whether the reader has the role admin."""
     item: str = ""
     """The id in the page's path, where it has one."""
+    kept_hours: Callable[[], Awaitable[list[dict[str, Any]]]] | None = None
+    """The last six hours as `reconcile` says them, kept half a minute for all readers."""
+
+    async def hours(self) -> list[dict[str, Any]]:
+        """Return the hours of the last three that have been accepted, the oldest first."""
+        if self.kept_hours is None:
+            return await self.rows("reconcile", from_=iso(self.view.now - timedelta(hours=3)), to=iso(self.view.now))
+        first = self.view.now - timedelta(hours=4)
+        return [row for row in await self.kept_hours() if row["hour"] > first]
 
     async def rows(self, name: str, **given: str) -> list[dict[str, Any]]:
         """Return the rows of a question over the page's range and networks; `given` adds and overrides."""

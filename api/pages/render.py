@@ -1,7 +1,7 @@
 """Pages and panels as HTML: one environment, strict about what it is not given, escaping everything."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -15,7 +15,7 @@ from api.pages.address import WHOLE, View, address
 from api.pages.frame import Frame
 from api.pages.page import Around, Heard, Page, Panel, Shown, State, together
 
-_HEIGHTS = (80, 120, 160, 200, 240, 320, 400, 480, 640)
+_HEIGHTS = (80, 120, 160, 200, 240, 320, 360, 400, 480, 640)
 _log = logging.getLogger(__name__)
 
 
@@ -117,17 +117,18 @@ def waiting_html(panel: Panel, around: Around) -> Markup:
 
 
 async def page_html(
-    page: Page, around: Around, frame: Frame, *, request_id: str, is_whole: bool = False, title: str = ""
+    page: Page, around: Around, framing: Awaitable[Frame], *, request_id: str, is_whole: bool = False, title: str = ""
 ) -> str:
     """
     Return a page.
 
     Args:
+        framing: what stands around it, asked for while the panels are.
         is_whole: with its slow panels in it.
     """
     places = [panel for panel in page.panels if not panel.is_apart]
     quick = [panel for panel in places if is_whole or not panel.is_slow]
-    contents = await together(*(content_of(panel, around, request_id) for panel in quick))
+    frame, *contents = await together(framing, *(content_of(panel, around, request_id) for panel in quick))
     by_name: dict[str, Content] = {panel.name: content for panel, content in zip(quick, contents, strict=True)}
     is_stale = frame.data.is_stale and around.view.span.is_running
     panels: dict[str, Markup] = {}

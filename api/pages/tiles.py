@@ -34,7 +34,7 @@ async def tiles(around: Around) -> Shown:
         around.rows("budgets"),
         heads.lags(around, step_of(around)),
         around.rows("stages"),
-        around.rows("reconcile", from_=iso(view.now - timedelta(hours=3)), to=iso(view.now)),
+        around.hours(),
     )
     return {
         "served": served_words(served),

@@ -123,6 +123,15 @@ async def _card(around: Around) -> dict[str, Any] | State:
     return found[0]
 
 
+async def _who(around: Around) -> Mapping[str, Any] | State:
+    """Return network, id and vendor of the upstream: of the configuration, else of its card, which asks much more."""
+    networks = around.view.networks
+    for one in known.upstreams(around.settings):
+        if one.id == around.item and (not networks or one.network in networks):
+            return {"network": one.network, "upstream": one.id, "vendor": one.vendor}
+    return await _card(around)
+
+
 async def facts(around: Around) -> Shown | State:
     card = await _card(around)
     if isinstance(card, State):
@@ -153,7 +162,7 @@ def _time(text: str | None) -> datetime | None:
 
 
 async def latency(around: Around) -> Shown | State:
-    card = await _card(around)
+    card = await _who(around)
     if isinstance(card, State):
         return card
     step = steps.seconds_of(around.view.span, N_STEPS)
@@ -166,7 +175,7 @@ async def latency(around: Around) -> Shown | State:
 
 
 async def lag(around: Around) -> Shown | State:
-    card = await _card(around)
+    card = await _who(around)
     if isinstance(card, State):
         return card
     view = around.view
@@ -191,7 +200,7 @@ async def lag(around: Around) -> Shown | State:
 
 
 async def methods(around: Around) -> Shown | State:
-    card = await _card(around)
+    card = await _who(around)
     if isinstance(card, State):
         return card
     rows = await around.rows("upstream_methods", network=card["network"], upstream=card["upstream"])
@@ -209,7 +218,7 @@ async def methods(around: Around) -> Shown | State:
 
 
 async def errors(around: Around) -> Shown | State:
-    card = await _card(around)
+    card = await _who(around)
     if isinstance(card, State):
         return card
     rows = await around.rows("errors_by_class", network=card["network"])

@@ -60,17 +60,18 @@ def add(page: Page) -> None:
 
 async def _page(request: Request, page: Page, item: str) -> Response:
     async def answer(services: Services, around: Around) -> Response:
-        surroundings = await _surroundings(request, services, around.view.now)
-        framed = frame.frame(
-            page,
-            around.view,
-            surroundings,
-            title=_title(page, item),
-            theme=_theme(request),
-        )
+        async def framed() -> frame.Frame:
+            return frame.frame(
+                page,
+                around.view,
+                await _surroundings(request, services, around.view.now),
+                title=_title(page, item),
+                theme=_theme(request),
+            )
+
         is_whole = request.query_params.get(WHOLE) == "1"
         html = await render.page_html(
-            page, around, framed, request_id=_request_id(request), is_whole=is_whole, title=_title(page, item)
+            page, around, framed(), request_id=_request_id(request), is_whole=is_whole, title=_title(page, item)
         )
         return _html(request, html)
 
@@ -99,7 +100,7 @@ async def _answered(
     now_in_force = services.holder.value
     path = page.path.replace("{item}", item)
     default_from = page.default_from
-    if default_from == address.HOURS and (await _surroundings(request, services, services.asking.now())).is_young:
+    if default_from == address.HOURS and await _is_young(request, services):
         default_from = address.MINUTES
     try:
         asked = view(
@@ -111,7 +112,15 @@ async def _answered(
         )
     except BadAddress as error:
         return _told(request, 400, "This address cannot be read", str(error), path)
-    around = Around(asked, Memo(services.asking), now_in_force.settings, now_in_force.rules, caller.may("admin"), item)
+    around = Around(
+        asked,
+        Memo(services.asking),
+        now_in_force.settings,
+        now_in_force.rules,
+        caller.may("admin"),
+        item,
+        _watch(request, services).hours,
+    )
     return await answer(services, around)
 
 
@@ -119,18 +128,32 @@ def _title(page: Page, item: str) -> str:
     return item or page.title
 
 
-async def _surroundings(request: Request, services: Services, now: datetime) -> frame.Surroundings:
-    """Return what stands around the page; where ClickHouse cannot tell, nothing: each panel says why in its place."""
-    watch = getattr(request.app.state, "watch", None)
+def _watch(request: Request, services: Services) -> frame.Watch:
+    """Return what keeps the state of the data a little while, one for all readers."""
+    watch: frame.Watch | None = getattr(request.app.state, "watch", None)
     if watch is None:
         watch = request.app.state.watch = frame.Watch(services.asking)
+    return watch
+
+
+async def _surroundings(request: Request, services: Services, now: datetime) -> frame.Surroundings:
+    """Return what stands around the page; where ClickHouse cannot tell, nothing: each panel says why in its place."""
     try:
-        found: frame.Surroundings = await watch.around(now)
+        return await _watch(request, services).around(now)
     except GnomonError as error:
         if problems.refusal(error) is None:
             raise
         return frame.NOTHING
-    return found
+
+
+async def _is_young(request: Request, services: Services) -> bool:
+    """Return whether nothing is stored from before this hour; False where ClickHouse cannot tell."""
+    try:
+        return frame.is_young(await _watch(request, services).hours(), services.asking.now())
+    except GnomonError as error:
+        if problems.refusal(error) is None:
+            raise
+        return False
 
 
 @router.get("/_foot")

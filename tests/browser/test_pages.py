@@ -19,6 +19,11 @@ FIRST_BYTES: Final = 120_000
 LATER_BYTES: Final = 40_000
 MAX_NODES: Final = 3000
 WAIT_MS: Final = 90_000
+SCROLLED: Final = """() => [...document.querySelectorAll(".scroll:not(.listed)")]
+    .filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.getAttribute("aria-label"))"""
+"""Names of what has to be scrolled sideways."""
+READY: Final = "() => !document.querySelector('[aria-busy=true]')"
+"""Every late panel has come."""
 
 
 @contextmanager
@@ -66,6 +71,8 @@ def test_pages_are_fit_for_everybody(
             nodes = page.evaluate("document.querySelectorAll('*').length")
             if wider > 0:
                 troubles.append((name, "overflow", str(wider)))
+            if size != "phone":
+                troubles += [(name, "table is wider than its panel", label) for label in page.evaluate(SCROLLED)]
             if nodes > MAX_NODES:
                 troubles.append((name, "nodes", str(nodes)))
         troubles += [("console", "said", line) for line in said]
@@ -125,6 +132,38 @@ def test_nothing_moves_as_late_panels_come(browser: Browser, served: str) -> Non
         page.goto(served + "/", wait_until="networkidle")
 
         assert page.evaluate("window.shifted") < 0.1
+
+
+def test_the_overview_is_one_look(browser: Browser, served: str) -> None:
+    """Three alerts, eleven upstreams and all its panels fit a screen of 1440 by 900."""
+    with opened(browser) as (page, _):
+        page.goto(served + "/", wait_until="networkidle")
+        page.wait_for_function(READY)
+
+        assert page.evaluate("document.documentElement.scrollHeight") <= SIZES["wide"][1]
+
+
+def test_long_names_are_cut_and_told_whole(browser: Browser, served: str) -> None:
+    """An upstream's long name gives way before the numbers do; its title has all of it."""
+    name = "a-dedicated-archive-node-in-frankfurt-behind-a-load-balancer-2"
+    with opened(browser) as (page, _):
+        page.goto(served + "/", wait_until="networkidle")
+        page.wait_for_function(READY)
+        assert page.locator("#p-serving td.fit").first.get_attribute("title") == "op-1 primary"
+        page.locator("#p-serving td.fit a").evaluate_all(f"links => links.forEach(a => {{ a.textContent = '{name}' }})")
+
+        assert page.evaluate(SCROLLED) == []
+        assert page.locator("#p-serving td.fit").first.evaluate("cell => cell.scrollWidth > cell.clientWidth")
+
+
+def test_a_late_panel_completes_the_first_sentence(browser: Browser, served: str) -> None:
+    """Divergence says how much differs at once, and which path makes it once the matrix is there."""
+    with opened(browser) as (page, said):
+        page.goto(served + "/divergence", wait_until="networkidle")
+        page.wait_for_function(READY)
+
+        expect(page.locator(".lead")).to_contain_text("One path makes", timeout=WAIT_MS)
+        assert said == []
 
 
 def test_the_theme_stays(browser: Browser, served: str) -> None:

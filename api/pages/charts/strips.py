@@ -59,7 +59,7 @@ class _Layout:
     tall: float
 
 
-_WIDE = _Layout(left=136, right=92, above=0, gap=11, tall=28)
+_WIDE = _Layout(left=136, right=92, above=0, gap=9, tall=28)
 _NARROW = _Layout(left=0, right=0, above=18, gap=8, tall=34)
 _HEAD, _FOOT = 22, 18
 

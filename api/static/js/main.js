@@ -2,6 +2,7 @@
 import "./theme.js";
 import "./live.js";
 import "./folds.js";
+import "./lead.js";
 import "./copy.js";
 import "./keys.js";
 import "./menus.js";

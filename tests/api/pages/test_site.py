@@ -113,7 +113,7 @@ def test_slow_panels_have_a_place_that_fetches_them(site: Site) -> None:
         for panel in page.panels:
             if panel.is_slow:
                 place = first.by_id(f"p-{panel.name}")
-                assert place.attributes["hx-trigger"] == "load"
+                assert place.attributes["hx-trigger"] == "load delay:60ms"
                 assert place.attributes["hx-get"] == f"{page.path.rstrip('/')}/_{panel.name}"
                 assert re.search(r"tall-\d+", place.attributes["class"])
 

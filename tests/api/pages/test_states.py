@@ -1,14 +1,18 @@
 """The states of a page: empty and which kind of empty, too few, filtered out, failed, stale, waiting."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from analytics.alerting.rules import configured
 from analytics.questions import load, load_all
 from analytics.store import Result, StoreError
 from api.asking import Asking
+from gnomon.config.load import loads
 from gnomon.config.model import Settings
 from tests.api.calling import Api, FakeReader, result_of, settings_of
 from tests.api.night import settings
@@ -228,3 +232,73 @@ def test_the_running_hour_is_judged_when_it_is_over(counts: dict[str, int], said
     found = page(pages({"reconcile": [counted(NOW.replace(minute=0, second=0), **counts)]}), "/")
 
     assert said in found.by_id("p-complete").text
+
+
+def rules_of(*names: str) -> tuple[Any, ...]:
+    return tuple(rule for rule in configured((), Path(), []) if not names or rule.name in names)
+
+
+def test_quiet_rules_are_one_line() -> None:
+    """Many rules that never fired do not push breakers out of sight; each is still named with its limit."""
+    api = pages({})
+    holder = api.services.holder
+    holder.value = dataclasses.replace(holder.value, rules=rules_of())
+    panel = page(api, "/alerts").by_id("p-rules")
+    names = [item.one("b").text for item in panel.one("details", "quiet-rules").all("li")]
+
+    assert len(panel.rows()) == 1
+    assert sorted(names) == sorted(rule.name for rule in rules_of())
+    assert f"{len(names)} rules were quiet for 7 days" in panel.text
+
+
+def test_a_rule_that_was_asked_for_has_its_row() -> None:
+    """A link to one rule leads to it, quiet or not."""
+    api = pages({})
+    holder = api.services.holder
+    holder.value = dataclasses.replace(holder.value, rules=rules_of())
+    rows = page(api, "/alerts", rule="HeadLag").by_id("p-rules").rows()
+
+    assert [row[1].text for row in rows] == ["HeadLag"]
+
+
+def many_upstreams(n: int) -> Settings:
+    lines = [f"- {{id: node-{i}, endpoint: 'http://127.0.0.1:1', evm: {{chainId: 1}}}}" for i in range(n)]
+    return loads("projects:\n  - id: main\n    upstreams:\n      " + "\n      ".join(lines), environment={})
+
+
+@pytest.mark.parametrize(("n", "n_shown", "n_left"), [(12, 12, 0), (13, 11, 2), (40, 11, 29)])
+def test_who_serves_takes_one_look(n: int, n_shown: int, n_left: int) -> None:
+    """Those in trouble and those called most are named; how many are left out is told, with a link to all."""
+    opened = {"network": "evm:1", "upstream": f"node-{n - 1}", "tier": "primary", "state": "open", "misses": {},
+              "n_opened": 1, "n_calls": 1, "state_at": NOW}  # fmt: skip
+    called = {"network": "evm:1", "upstream": f"node-{n - 2}", "tier": "primary", "n": 50, "failed_ratio": 0.0,
+              "empty_ratio": 0.0, "cancelled": 0, "p50_us": 1, "p99_us": 1}  # fmt: skip
+    found = page(pages({"breakers": [opened], "upstream_health": [called]}, many_upstreams(n)), "/").by_id("p-serving")
+    links = [link.text for link in found.all("a") if "/upstreams/" in link.attributes["href"]]
+
+    assert len(links) == n_shown
+    assert {f"node-{n - 1}", f"node-{n - 2}"} <= set(links)
+    assert (f"{n_left} more" in found.text) == bool(n_left)
+
+
+def test_a_late_matrix_completes_the_first_sentence() -> None:
+    """The page says how much differs at once; which path makes most of it comes with the panel."""
+    row = {
+        "finding": "F-00000001", "network": "evm:1", "method": "eth_call", "shadow_upstream": "node-b",
+        "generic_path": "$.result", "class": "value", "n_pairs": 90, "n_paths": 90, "n_judged": 1000,
+        "seen_at": NOW - timedelta(hours=5), "first_at": NOW - timedelta(hours=5), "last_at": NOW, "primary_right": 0,
+        "shadow_right": 0, "suspect_primary": 0, "suspect_shadow": 0, "days": [0, 0, 0, 0, 0, 0, 90],
+        "example_request_id": "r", "primary_value": "1", "shadow_value": "2",
+    }  # fmt: skip
+    compared = {"network": "evm:1", "method": "eth_call", "shadow_upstream": "node-b", "n_judged": 1000, "masked": 0,
+                "tolerated": 0, "mismatch": 100}  # fmt: skip
+    api = pages({"divergence_by_shadow": [shadow(identical=900, mismatch=100)], "differences": [row],
+                 "compared_by_method": [compared]})  # fmt: skip
+    first = parse(api.get("/divergence").body.decode()).one("p", "lead").text
+    part = parse(api.get("/divergence/_matrix").body.decode())
+    whole = next(node.text for node in part.all("p") if "data-lead" in node.attributes)
+
+    assert first == "node-b differs in 10 % of final answers (8.3 to 12.0 %, n 1,000)."
+    assert whole.startswith(first)
+    assert "One path makes 90 % of it" in whole
+    assert page(api, "/divergence").one("p", "lead").text == whole
