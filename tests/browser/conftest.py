@@ -2,6 +2,8 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 import uvicorn
@@ -12,20 +14,29 @@ from tests.api.pages.reading import Site
 from tests.browser import tools
 
 
-@pytest.fixture(scope="session")
-def served(site: Site) -> Iterator[str]:
-    """The address of the dashboard."""
-    config = uvicorn.Config(site.api.door, port=0, log_config=None, lifespan="off", ws="none")
+@contextmanager
+def listening(door: Any) -> Iterator[str]:
+    """Serve an application on a port until the block ends; give its address."""
+    config = uvicorn.Config(door, port=0, log_config=None, lifespan="off", ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        thread.join(0.05)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    server.force_exit = True
-    thread.join(30)
+    try:
+        while not server.started:
+            assert thread.is_alive()
+            thread.join(0.05)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        server.force_exit = True
+        thread.join(30)
+
+
+@pytest.fixture(scope="session")
+def served(site: Site) -> Iterator[str]:
+    """The address of the dashboard."""
+    with listening(site.api.door) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

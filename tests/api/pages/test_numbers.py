@@ -8,8 +8,11 @@ from decimal import Decimal
 import pytest
 
 from api.pages import site as sitemap
+from api.pages import steps
+from api.pages.address import span
+from api.pages.upstreams import N_STEPS
 from api.routes.asked import PAGES_ASK
-from tests.api.pages.reading import Site
+from tests.api.pages.reading import Node, Site
 from tests.services import ROOT
 
 pytestmark = pytest.mark.clickhouse
@@ -178,3 +181,86 @@ def test_pages_ask_nothing_that_the_api_does_not_answer() -> None:
 
     assert asked - served == set()
     assert len(asked) > 10
+
+
+def rows_of(site: Site, address: str, panel: str, least: int = 3) -> dict[str, list[Node]]:
+    """Return the rows of a panel's table by what their first cell says; group rows have fewer cells."""
+    rows = site.page(address).by_id(f"p-{panel}").rows()
+    return {(cells[0].all("a") or [cells[0]])[0].text: cells for cells in rows if len(cells) >= least}
+
+
+def test_who_serves_has_every_column_of_the_api(site: Site) -> None:
+    """Share, failures, p99, lag and today's money of each upstream, not its calls alone."""
+    end = _text(site)
+    health = {row["upstream"]: row for row in site.asked("upstream_health", from_="now-5m", to=end)}
+    spend = {row["upstream"]: row for row in site.asked("spend_by_upstream", from_=f"{end[:10]}T00:00:00Z", to=end)}
+    shown = rows_of(site, "/", "serving")
+    served = [row for row in health.values() if row["tier"] != "shadow"]
+
+    for name, row in health.items():
+        cells = shown[name]
+        total = sum(other["n"] for other in served if other["network"] == row["network"])
+        if row["tier"] != "shadow":
+            assert float(cells[2].value) == row["n"] / total
+        assert float(cells[4].value) == row["failed_ratio"]
+        assert float(cells[5].value) == row["p99_us"] / 1000
+    for name, row in spend.items():
+        if row["vendor"]:
+            assert Decimal(shown[name][7].value) == Decimal(row["usd"])
+    lags = rows_of(site, "/heads", "behind", 6)
+    for name, cells in lags.items():
+        assert cells[3].text == shown[name][6].text
+
+
+def test_shares_of_verdicts_are_those_of_the_api(site: Site) -> None:
+    """Identical, masked, tolerated and mismatch by what was judged."""
+    shown = rows_of(site, "/divergence", "verdicts")
+    for row in site.asked("divergence_by_shadow"):
+        cells = shown[row["shadow_upstream"]]
+        for cell, name in zip(cells[2:6], ("identical", "identical_masked", "tolerated", "mismatch"), strict=True):
+            assert float(cell.value) == pytest.approx(row[name] / row["n_judged"], abs=1e-12), name
+
+
+def test_each_cause_says_what_the_api_says(site: Site) -> None:
+    """Money, calls and waste add up over the causes of each line to what the API has by cause and kind."""
+    rows = site.asked("spend_by_cause", from_=f"{_text(site)[:8]}01T00:00:00Z", to=_text(site))
+    table = site.page("/spend").by_id("p-causes")
+    shown = [cells for cells in table.rows() if len(cells) >= 5]
+    paid = [row for row in rows if row["vendor"]]
+
+    assert sum(Decimal(cells[2].value) for cells in shown) == sum(Decimal(row["usd"] or 0) for row in paid)
+    assert sum(int(cells[4].value) for cells in shown) == sum(row["n"] for row in paid)
+
+
+def test_heads_are_the_numbers_of_the_api(site: Site) -> None:
+    """The block that each is at."""
+    now = {row["upstream"]: row for row in site.asked("heads_now", to=_text(site)) if row["axis"] == "latest"}
+    shown = rows_of(site, "/heads", "behind", 6)
+
+    known = {name: cells for name, cells in shown.items() if cells[1].text != "unknown"}
+    assert {name: int(cells[1].value) for name, cells in known.items()} == {name: now[name]["number"] for name in known}
+    assert len(known) >= 9
+
+
+def test_latency_by_step_is_that_of_the_api(site: Site) -> None:
+    """Every point of the drawing stands in the table below it."""
+    address = "/upstreams/op-2?from=now-3h"
+    rows = site.page(address).by_id("p-latency").rows()
+    step = steps.seconds_of(span("now-3h", "now", site.night.now), N_STEPS)
+    found = site.asked("upstream_in_steps", network="evm:8453", upstream="op-2", from_="now-3h", step=step)
+
+    assert [[float(cell.value) for cell in cells[1:]] for cells in rows] == [
+        [row["p50_us"] / 1000, row["p99_us"] / 1000] for row in found
+    ]
+    assert len(rows) > 10
+
+
+def test_requests_are_the_newest_of_the_api(site: Site) -> None:
+    """The same ones in the same order, with how long each took."""
+    rows = site.asked("requests", from_="now-1h", to=_text(site), limit=50)
+    shown = site.page("/requests").by_id("p-list").rows()
+
+    assert [cells[0].one("a").attributes["href"].rpartition("/")[2].partition("?")[0] for cells in shown] == [
+        row["request_id"] for row in rows
+    ]
+    assert [float(cells[9].value) for cells in shown] == [row["duration_us"] / 1e6 for row in rows]
