@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bench.cluster_chaos.cluster import SESSION_SECONDS, START_SECONDS, Cluster, Process, wait_for
+from bench.cluster_chaos.cluster import READY_SECONDS, SESSION_SECONDS, Cluster, Process, wait_for
 from bench.cluster_chaos.late import LateWay
 from ingest.tables import TABLES
 
@@ -70,7 +70,7 @@ def _worker_killed_between_inserts(scene: Scene) -> None:
         worker.kill()
     dying = scene.cluster.worker(die_behind=INSERTS[scene.number % len(INSERTS)])
     dying.start(wait=False)
-    wait_for(lambda: dying.ended_by_itself is not None, 3 * START_SECONDS, dying.said)  # it takes all over first, alone
+    wait_for(lambda: dying.ended_by_itself is not None, READY_SECONDS, dying.said)
     _expect(dying.ended_by_itself, dying, -signal.SIGKILL)
     scene.wait()
     for worker in scene.cluster.workers:
@@ -81,7 +81,7 @@ def _rebalance(scene: Scene) -> None:
     """A third worker joins under load, stays and leaves, in peace or not."""
     third = scene.cluster.worker()
     third.start(wait=False)
-    wait_for(third.is_ready, START_SECONDS, third.said)
+    wait_for(third.is_ready, READY_SECONDS, third.said)
     scene.wait()
     if scene.chance.random() < 0.5:
         third.kill()
