@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from gnomon.compare import masks, presets, tolerances
 from gnomon.config.model import ANY_METHOD, Settings, Upstream
@@ -20,22 +20,54 @@ class Rule:
     """Whether it holds in the verdict that is asked for."""
 
 
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A mask or a tolerance as it is in force for a shadow, in its one spelling."""
+
+    text: str
+    setting: str
+    """That has it; `preset`: the table of the chain's family."""
+
+
+def stated_masks(upstream: Upstream, method: str) -> list[Stated]:
+    """Return the masks of one shadow and method; `*`: what holds for methods without any of their own."""
+    found = _preset(upstream.network, method)
+    if upstream.shadow is not None:
+        found += [
+            Stated(mask_spelling(t), "shadow.ignoreFields") for t in upstream.shadow.ignore_fields.get(method, ())
+        ]
+    return _once(found)
+
+
+def stated_tolerances(settings: Settings, upstream: Upstream | None, method: str) -> list[Stated]:
+    """Return the tolerances of one shadow and method; without a shadow, those of the installation."""
+    places = [("gnomon.shadow.tolerate", settings.gnomon.shadow.tolerate)]
+    if upstream is not None and upstream.shadow is not None:
+        places.append(("shadow.tolerate", upstream.shadow.tolerate))
+    return _once(
+        [
+            Stated(tolerance_spelling(text), setting)
+            for setting, by_method in places
+            for name in (ANY_METHOD, method)
+            for text in by_method.get(name, ())
+        ]
+    )
+
+
 def masks_in_force(settings: Settings, network: str, method: str, shadow: str) -> list[Rule]:
     """Return the masks that new pairs of a shadow are judged with."""
-    found = [Rule(mask_spelling(text), "preset", True) for text in presets.masks_of(network, method)]
+    found = _preset(network, method)
     for upstream in _shadows(settings, network, shadow):
-        assert upstream.shadow is not None
-        for text in upstream.shadow.ignore_fields.get(method, ()):
-            found.append(Rule(mask_spelling(text), "configuration", True))
-    return _once(found)
+        found += stated_masks(upstream, method)
+    return [_rule(one) for one in _once(found)]
 
 
 def tolerances_in_force(settings: Settings, network: str, method: str, shadow: str) -> list[Rule]:
     """Return the tolerances that new pairs of a shadow are judged with."""
-    by_method = [settings.gnomon.shadow.tolerate]
-    by_method += [one.shadow.tolerate for one in _shadows(settings, network, shadow) if one.shadow is not None]
-    texts = [text for one in by_method for key in (ANY_METHOD, method) for text in one.get(key, ())]
-    return _once([Rule(tolerance_spelling(text), "configuration", True) for text in texts])
+    found = stated_tolerances(settings, None, method)
+    for upstream in _shadows(settings, network, shadow):
+        found += stated_tolerances(settings, upstream, method)
+    return [_rule(one) for one in _once(found)]
 
 
 def chosen(in_force: Sequence[Rule], asked: Sequence[str] | None) -> list[Rule]:
@@ -91,8 +123,20 @@ def _shadows(settings: Settings, network: str, shadow: str) -> list[Upstream]:
     ]
 
 
-def _once(rules: Sequence[Rule]) -> list[Rule]:
-    found: dict[str, Rule] = {}
+def _preset(network: str, method: str) -> list[Stated]:
+    return [Stated(mask_spelling(text), "preset") for text in presets.masks_of(network, method)]
+
+
+def _rule(one: Stated) -> Rule:
+    return Rule(one.text, "preset" if one.setting == "preset" else "configuration", True)
+
+
+Said = TypeVar("Said", Rule, Stated)
+
+
+def _once(rules: Sequence[Said]) -> list[Said]:
+    """Return each text once, as it came first."""
+    found: dict[str, Said] = {}
     for rule in rules:
         found.setdefault(rule.text, rule)
     return list(found.values())

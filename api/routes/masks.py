@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
 
+from api import rules
 from api.dependencies import in_force, json_response, needs
 from api.exposed import MAX_TEXT
 from gnomon.compare import masks, presets, tolerances
@@ -92,27 +93,20 @@ def rows(settings: Settings) -> Iterator[dict[str, Any]]:
             own = upstream.shadow
             named = {*presets.methods_of(upstream.network), *own.ignore_fields, *own.tolerate, *everywhere}
             for method in (ANY_METHOD, *sorted(named - {ANY_METHOD})):
-                row = _row(everywhere, upstream, method)
+                row = _row(settings, upstream, method)
                 if row["masks"] or row["tolerances"]:
                     yield {"project": project.id, **row}
 
 
-def _row(everywhere: Mapping[str, tuple[str, ...]], upstream: Upstream, method: str) -> dict[str, Any]:
-    own = upstream.shadow
-    assert own is not None
-    masked = [(text, "preset") for text in presets.masks_of(upstream.network, method)]
-    masked += [(text, "shadow.ignoreFields") for text in own.ignore_fields.get(method, ())]
-    forgiven: list[tuple[str, str]] = []
-    for source, by_method in (("gnomon.shadow.tolerate", everywhere), ("shadow.tolerate", own.tolerate)):
-        for name in dict.fromkeys((ANY_METHOD, method)):
-            forgiven += [(text, source) for text in by_method.get(name, ())]
-    mask_set = masks.compile(text for text, _ in masked)
+def _row(settings: Settings, upstream: Upstream, method: str) -> dict[str, Any]:
+    masked = rules.stated_masks(upstream, method)
+    forgiven = rules.stated_tolerances(settings, upstream, method)
     return {
         "network": upstream.network,
         "shadow_upstream": upstream.id,
         "method": method,
-        "masks": [{"text": text, "source": source} for text, source in masked],
-        "tolerances": [{"text": text, "source": source} for text, source in forgiven],
-        "mask_version": presets.version_of(mask_set.version, upstream.network, method),
-        "tolerance_version": tolerances.compile(text for text, _ in forgiven).version,
+        "masks": [{"text": one.text, "source": one.setting} for one in masked],
+        "tolerances": [{"text": one.text, "source": one.setting} for one in forgiven],
+        "mask_version": rules.mask_version(upstream.network, method, masks.compile(one.text for one in masked)),
+        "tolerance_version": tolerances.compile(one.text for one in forgiven).version,
     }
