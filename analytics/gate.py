@@ -100,6 +100,12 @@ _NAMES_A_FUNCTION = frozenset({"arrayreduce", "arrayreduceinranges"})
 """They call the aggregate function that a text names."""
 
 
+_NAMES_A_TYPE = frozenset(
+    {"cast", "_cast", "accuratecast", "accuratecastornull", "accuratecastordefault", "reinterpret"}
+)
+"""They make a value of the type that a text names; of an aggregate state's it would go to the engine's own decoder."""
+
+
 class NotAllowed(Exception):
     """The statement is refused; the text names the part."""
 
@@ -221,12 +227,16 @@ def check_tree(tree: Mapping[str, Any], functions: frozenset[str], formats: froz
             _check_function(str(node.get("name")), place, functions, lambdas)
             if str(node.get("name")).lower() in _NAMES_A_FUNCTION:
                 _check_named_function(node)
+            elif str(node.get("name")).lower() in _NAMES_A_TYPE:
+                _check_named_type(node)
         elif kind == "TableIdentifier":
             _check_table(node, named_queries)
         elif kind == "Identifier":
             _check_identifier(node, functions)
-        elif kind == "QueryParameter" and "identifier" in str(node.get("param_type", "")).lower():
-            raise NotAllowed("a bound parameter of type Identifier")
+        elif kind == "QueryParameter":
+            if "identifier" in str(node.get("param_type", "")).lower():
+                raise NotAllowed("a bound parameter of type Identifier")
+            _check_type(str(node.get("param_type", "")))
         elif kind == "Literal":
             _check_literal(node)
 
@@ -250,6 +260,23 @@ def _check_named_function(node: Mapping[str, Any]) -> None:
     name = str(value.get("value")).partition("(")[0].strip()
     if not is_allowed(name):
         raise NotAllowed(f"function {name}")
+
+
+def _check_named_type(node: Mapping[str, Any]) -> None:
+    arguments = node.get("arguments")
+    children = arguments.get("children") if isinstance(arguments, dict) else None
+    second = children[1] if children and len(children) > 1 else {}
+    value = second.get("value") if second.get("type") == "Literal" else None
+    if not isinstance(value, dict) or value.get("field_type") != "String":
+        raise NotAllowed(f"{node.get('name')} to a type whose name is no text")
+    _check_type(str(value.get("value")))
+
+
+def _check_type(text: str) -> None:
+    if "\\" in text:  # a name in backquotes may be spelled in escapes
+        raise NotAllowed("a type whose name has a backslash")
+    if "AggregateFunction" in text.replace("SimpleAggregateFunction", ""):
+        raise NotAllowed("a value of type AggregateFunction")
 
 
 def _check_table(node: Mapping[str, Any], named_queries: set[str]) -> None:
