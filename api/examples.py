@@ -10,7 +10,8 @@ REQUEST_ID: Final = "01JE5W3Z8Q4X0000000000ABCD"
 _BY_NAME: Final[Mapping[str, Any]] = {
     "network": "evm:1", "method": "eth_getBlockByNumber", "primary_upstream": "mine", "shadow_upstream": "candidate",
     "upstream": "mine", "vendor": "alchemy", "account": "acme", "tier": "fallback", "kind": "client",
-    "cause": "empty_at_head", "request_id": REQUEST_ID, "example_request_id": REQUEST_ID, "outcome": "mismatch",
+    "cause": "empty_at_head", "request_id": REQUEST_ID, "event_id": "00d1e2f3a4b5c6d7:4711",
+    "example_request_id": REQUEST_ID, "outcome": "mismatch",
     "class": "value", "finality": "finalized", "settled": "", "suspect": "", "block_number": 21_300_000,
     "generic_path": "$.result.size", "path": "$.result.size", "primary_value": '"0x481"', "shadow_value": '"0x47e"',
     "primary_hash": "2f1c0a7b9d3e4f5061728394a5b6c7d8", "shadow_hash": "a90b8c7d6e5f40312213243546576879",

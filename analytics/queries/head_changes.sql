@@ -7,6 +7,7 @@
 -- param before_axis String = '': see before_network
 -- param before_number UInt64 = 0: see before_network
 -- param before_hash String = '': see before_network
+-- param before_event_id String = '': see before_network
 -- param network String = '': only this network; empty = all
 -- param upstream String = '': only this upstream; empty = all
 -- param axis String = '': latest, safe or finalized; empty = all
@@ -19,6 +20,7 @@
 -- column hash String: of the block; empty = not known
 -- column parent_hash String: of the block before it
 -- column source String: poll, subscription or response
+-- column event_id String: of its event
 SELECT
     at,
     network,
@@ -27,14 +29,15 @@ SELECT
     number,
     hash,
     parent_hash,
-    source
+    source,
+    event_id
 FROM gnomon.heads
 WHERE at >= {from:DateTime64(3)} AND at <= {to:DateTime64(3)}
-    AND (at, network, upstream, axis, number, hash)
+    AND (at, network, upstream, axis, number, hash, event_id)
         < ({to:DateTime64(3)}, {before_network:String}, {before_upstream:String}, {before_axis:String},
-            {before_number:UInt64}, {before_hash:String})
+            {before_number:UInt64}, {before_hash:String}, {before_event_id:String})
     AND ({network:String} = '' OR network = {network:String})
     AND ({upstream:String} = '' OR upstream = {upstream:String})
     AND ({axis:String} = '' OR axis = {axis:String})
-ORDER BY at DESC, network DESC, upstream DESC, axis DESC, number DESC, hash DESC
+ORDER BY at DESC, network DESC, upstream DESC, axis DESC, number DESC, hash DESC, event_id DESC
 LIMIT {limit:UInt32}

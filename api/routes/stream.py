@@ -15,14 +15,22 @@ router: Final = APIRouter(tags=["stream"])
 
 MAX_ID: Final = 64
 
-_EXAMPLE: Final = (
-    "retry: 2000\n\nevent: hello\nid: 5f0a91c2-16\n"
-    'data: {"kinds":["alerts","breakers","comparisons","heads","requests"]}\n\n'
-    'event: requests\nid: 5f0a91c2-17\ndata: {"n":12,"newest_at":"2026-12-01T00:00:00.000Z"}\n\n'
-)
-_CONTENT: Final[dict[str, Any]] = {
-    "text/event-stream": {"schema": {"type": "string", "description": "Server-sent events."}, "example": _EXAMPLE}
+_EVENT: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": "One event; its fields as texts, as the stream has them.",
+    "required": ["event", "id", "data"],
+    "properties": {
+        "event": {"type": "string", "enum": ["hello", "reset", *KINDS]},
+        "id": {"type": "string", "description": "Its place, for `Last-Event-ID`."},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
 }
+_EXAMPLE: Final = {
+    "event": "requests",
+    "id": "5f0a91c2-17",
+    "data": '{"n":12,"newest_at":"2026-12-01T00:00:00.000Z"}',
+}
+_CONTENT: Final[dict[str, Any]] = {"text/event-stream": {"schema": _EVENT, "example": _EXAMPLE}}
 
 
 @router.get(
