@@ -55,7 +55,7 @@ class Services:
 
     def __post_init__(self) -> None:
         self.live = Live(self.asking, self.metrics, self.holder.value.api.limits.streams)
-        self.statements = Statements(self.holder, self.reader)
+        self.statements = Statements(self.holder, self.reader, self.metrics)
 
 
 def services_of(request: Request) -> Services:

@@ -8,6 +8,7 @@ answer: a second statement, a FORMAT of its own.
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from analytics.streaming import Statistics, Streamed
 from api import problems
 from api.connected import while_connected
 from api.errors import Refused
+from api.metrics import Metrics
 from api.problems import RETRY_SECONDS
 from api.reader import Reader
 from api.resulting import FORMS, ROW_FORMAT, Document
@@ -33,6 +35,7 @@ from gnomon.config.model import SqlLimits
 log = logging.getLogger("gnomon.api")
 
 Format = Literal["json", "csv", "parquet", "arrow", "table"]
+End = Literal["done", "refused", "failed", "gone"]
 MAX_AT_ONCE: Final = 3
 """Of all tokens together: the embedded ClickHouse serves four readers at once, and pages need one."""
 MAX_WAITING: Final = 16
@@ -74,8 +77,9 @@ _ENDED: Final = frozenset((236, 394))
 class Statements:
     """Runs statements; what is in force is read anew for each."""
 
-    def __init__(self, holder: Holder, reader: Reader) -> None:
+    def __init__(self, holder: Holder, reader: Reader, metrics: Metrics) -> None:
         self._holder = holder
+        self._metrics = metrics
         self._reader = reader
         self._all = Slots("statements run", MAX_AT_ONCE, MAX_WAITING)
         self._by_token: dict[str, tuple[int, Slots]] = {}
@@ -97,7 +101,26 @@ class Statements:
         Raises:
             Refused: it is more than one statement, or chooses a format itself.
         """
-        return Result(self, token, one_select(sql), bound, wanted)
+        started = time.monotonic()
+        try:
+            return Result(self, token, one_select(sql), bound, wanted)
+        except Refused as refused:
+            self.ended("refused", started, refused.problem)
+            raise
+
+    def ended(self, how: End, started: float, problem: str = "") -> None:
+        """
+        Count a statement.
+
+        Args:
+            how: its end.
+            started: monotonic seconds.
+            problem: why it was refused; empty where it was not.
+        """
+        self._metrics.add("gnomon_api_sql_statements_total", (how,))
+        self._metrics.add("gnomon_api_sql_seconds_total", (how,), time.monotonic() - started)
+        if problem:
+            self._metrics.add("gnomon_api_sql_refused_total", (problem,))
 
     async def run(
         self, held: AsyncExitStack, token: str, sql: str, bound: Mapping[str, str], form: Form
@@ -156,10 +179,19 @@ class Result(Response):
         self._sql = sql
         self._bound = bound
         self._form = FORMS_BY_NAME[wanted]
+        self._has_failed = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not await while_connected(receive, self._answer(scope, send)):
-            _say("statement ended, its client is gone", scope, self._token)
+        started = time.monotonic()
+        try:
+            if await while_connected(receive, self._answer(scope, send)):
+                self._statements.ended("failed" if self._has_failed else "done", started)
+            else:
+                _say("statement ended, its client is gone", scope, self._token)
+                self._statements.ended("gone", started)
+        except Refused as refused:
+            self._statements.ended("refused", started, refused.problem)
+            raise
 
     async def _answer(self, scope: Scope, send: Send) -> None:
         is_begun = False
@@ -183,6 +215,7 @@ class Result(Response):
             if not is_begun:
                 raise refused from error
             # Too late for a problem: the connection is cut without the end, so that no half passes for the whole.
+            self._has_failed = True
             scope["state"]["problem"] = refused.problem
             _say(f"statement failed behind its first rows: {refused.detail}", scope, self._token)
 

@@ -40,6 +40,7 @@ async def metrics(request: Request) -> Response:
     """Answer with all metrics."""
     services = services_of(request)
     services.metrics.set("gnomon_api_queries_waiting", value=services.reader.n_waiting)
+    services.metrics.set("gnomon_api_sql_running", value=services.statements.n_running)
     services.metrics.set("gnomon_api_streams", value=services.live.places.n_taken)
     return Response(services.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 

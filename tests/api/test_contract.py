@@ -45,6 +45,7 @@ def served(filled: EngineProcess) -> Iterator[str]:
     gnomon = f"{{clickhouse: {{url: '{filled.url}'}}, api: {{limits: {{requestsPerSecond: 0}}}}}}"
     access = Access([Token(Caller("ann", "admin"), hashlib.sha256(b"ann").digest())])
     api = Api(reader, settings_of(gnomon), access, filled.folder)
+    api.services.live.longest_seconds = 0.2  # a stream has an end here, so that it can be read to it
     with listening(api) as url:
         yield url
     reader.close()

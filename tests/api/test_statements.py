@@ -9,6 +9,7 @@ import pytest
 from analytics.store import StoreAway, StoreError
 from api.access import Access
 from api.errors import Refused
+from api.metrics import Metrics
 from api.state import Holder, InForce
 from api.statements import FORMS_BY_NAME, Statements, one_select, refusal
 from tests.api.calling import settings_of
@@ -100,7 +101,7 @@ class _Reader:
 
 def test_a_server_needs_a_reader_of_its_own() -> None:
     """The writer's rights are never lent to people."""
-    statements = Statements(Holder(InForce(settings_of(), Access(), ())), _Reader())  # type: ignore[arg-type]
+    statements = Statements(Holder(InForce(settings_of(), Access(), ())), _Reader(), Metrics())  # type: ignore[arg-type]
 
     async def run() -> None:
         async with AsyncExitStack() as held:

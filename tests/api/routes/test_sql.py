@@ -343,6 +343,46 @@ def test_a_result_that_nobody_reads_on_is_ended(made: Callable[..., Api], engine
         engine.wait("middle", runs=False)
 
 
+def test_statements_are_counted_by_their_end(made: Callable[..., Api], engine: Engine) -> None:
+    """Done, refused by us or by ClickHouse, failed behind the first rows, ended by the client; with their time."""
+    api = made("{resultRows: 1000000}", access=ACCESS)
+    metrics = api.services.metrics
+    with listening(api) as url:
+        assert answered(url, "SELECT 1")[0] == 200
+        assert answered(url, "SELECT 1; SELECT 2")[0] == 403
+        assert answered(url, "SELECT file('/etc/passwd')")[0] == 403
+        assert answered(url, "SELECT no_such_column")[0] == 400
+        with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+            answered(url, "SELECT if(number = 900000, intDiv(1, number - 900000), number) FROM numbers(1000000)")
+        with posted(url, LONG.format("counted")):
+            engine.wait("counted", runs=True)
+            text = api_text(url)
+        engine.wait("counted", runs=False)
+        deadline = time.monotonic() + 60
+        while metrics.get("gnomon_api_sql_statements_total", ("gone",)) == 0:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+    counts = {
+        end: metrics.get("gnomon_api_sql_statements_total", (end,)) for end in ("done", "refused", "failed", "gone")
+    }
+    assert counts == {"done": 1, "refused": 3, "failed": 1, "gone": 1}
+    assert all(metrics.get("gnomon_api_sql_seconds_total", (end,)) > 0 for end in counts)
+    assert metrics.get("gnomon_api_sql_refused_total", ("sql-not-allowed",)) == 2
+    assert metrics.get("gnomon_api_sql_refused_total", ("invalid-sql",)) == 1
+    assert "gnomon_api_sql_running 1\n" in text
+
+
+def api_text(url: str) -> str:
+    """Return what the API counts."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+    try:
+        connection.request("GET", "/metrics", headers={"Authorization": "Bearer bob"})
+        return connection.getresponse().read().decode()
+    finally:
+        connection.close()
+
+
 def test_a_result_is_not_held_in_memory(made: Callable[..., Api], engine: Engine) -> None:
     """A reader that stands still makes ClickHouse wait: 200 MB of rows cost this process some pieces."""
 
