@@ -20,6 +20,7 @@ import tempfile
 import time
 import urllib.parse
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 
 import uvloop
@@ -35,10 +36,16 @@ BODY_BYTES = 1_000
 class Product:
     """`gnomon up` over nodes of its own, in a folder of its own."""
 
-    def __init__(self, folder: Path, shadow: str | None) -> None:
+    def __init__(self, folder: Path, shadow: str | None, limits: Mapping[str, object] | None = None) -> None:
+        """
+        Args:
+            folder: gets configuration, output and data.
+            shadow: how it answers (see `bench._node`); None: there is none.
+            limits: `gnomon.api.limits`.
+        """
         self.folder = folder
         self.nodes: list[subprocess.Popen[bytes]] = []
-        self.proxy_port, self.sql_port = free_port(), free_port()
+        self.proxy_port, self.sql_port, self.api_port = free_port(), free_port(), free_port()
         upstreams = [self._upstream("p1", "new")]
         if shadow is not None:
             upstreams.append(self._upstream("s1", shadow, shadow={"enabled": True}))
@@ -47,7 +54,7 @@ class Product:
             "projects": [{"id": "main", "networks": [network], "upstreams": upstreams}],
             "gnomon": {
                 "proxy": {"port": self.proxy_port},
-                "api": {"port": 0},
+                "api": {"port": self.api_port, "limits": dict(limits or {})},
                 "clickhouse": {"url": f"http://127.0.0.1:{self.sql_port}"},
             },
         }
@@ -56,7 +63,7 @@ class Product:
         command = [sys.executable, "-m", "gnomon", "up", "--config", str(folder / "gnomon.yaml")]
         command += ["--data", str(folder / "data")]
         self.up = subprocess.Popen(command, stdout=self.output, stderr=self.output)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while b"ready" not in self._told() or b"SQL" not in self._told():
             if self.up.poll() is not None or time.monotonic() > deadline:
                 raise SystemExit(f"bench: gnomon up: {self._told()[-500:]!r}")
@@ -91,6 +98,14 @@ class Product:
     def anonymous_mib(self) -> dict[str, float]:
         """Return the anonymous resident memory of each process below `up`, by its command."""
         found = {}
+        for name, pid in self.processes().items():
+            held = re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+            found[name] = int(held[1]) / 1024 if held else 0.0
+        return found
+
+    def processes(self) -> dict[str, int]:
+        """Return the process of each command below `up`, and `up` itself."""
+        found = {}
         todo = [self.up.pid]
         while todo:
             pid = todo.pop()
@@ -98,8 +113,7 @@ class Product:
                 todo += [int(child) for child in task.read_text().split()]
             words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
             name = words[words.index("gnomon") + 1] if "gnomon" in words else "?"
-            held = re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
-            found[name] = int(held[1]) / 1024 if held else 0.0
+            found[name] = pid
         return found
 
     def wait_stored(self, n: int, seconds: float = 120) -> int:
