@@ -156,6 +156,19 @@ def test_long_names_are_cut_and_told_whole(browser: Browser, served: str) -> Non
         assert page.locator("#p-serving td.fit").first.evaluate("cell => cell.scrollWidth > cell.clientWidth")
 
 
+def test_a_phone_shows_who_serves_and_what_fires(browser: Browser, served: str) -> None:
+    """No upstream's row is cut at the side, and each rule that fires has its mark beside its name."""
+    with opened(browser, size="phone") as (page, _):
+        page.goto(served + "/", wait_until="networkidle")
+        page.wait_for_function(READY)
+        assert page.locator("#p-serving .scroll").evaluate("box => box.scrollWidth - box.clientWidth") <= 1
+        page.goto(served + "/alerts", wait_until="networkidle")
+        marks = page.locator("#p-rules tbody tr td:first-child svg")
+
+        assert marks.count() >= 3
+        assert min(marks.evaluate_all("all => all.map(one => one.getBoundingClientRect().width)")) >= 12
+
+
 def test_a_late_panel_completes_the_first_sentence(browser: Browser, served: str) -> None:
     """Divergence says how much differs at once, and which path makes it once the matrix is there."""
     with opened(browser) as (page, said):
