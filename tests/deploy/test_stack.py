@@ -87,7 +87,7 @@ def test_calls_go_in_and_rows_come_out_once(stack: Stack) -> None:
 
     # What lies in the log is shipped, what is shipped is stored.
     assert proxy.stop() == 0, proxy.said()
-    until(is_whole, 60, lambda: f"{stack.cli('reconcile')}\n{stack.said()}")
+    until(is_whole, 180, lambda: f"{stack.cli('reconcile')}\n{stack.said()}")
     (stored,) = stack.ask("SELECT count() AS n FROM gnomon.events")
     assert stack.ask("SELECT sum(accepted) AS n FROM gnomon.reconciliation") == [stored]
     for instance in (*workers, alerts, api):
