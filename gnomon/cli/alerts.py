@@ -181,7 +181,7 @@ def _silences(args: argparse.Namespace, clickhouse: "ClickHouseSettings") -> int
 
     names = ["id", "rule", "subject", "starts_at", "ends_at", "comment", "author"]
     rows = [
-        (s.id, s.rule, s.subject, s.starts_at.isoformat(), s.ends_at.isoformat(), s.comment, s.author)
+        (s.id, s.rule, s.subject, *(f"{at:%Y-%m-%dT%H:%M:%SZ}" for at in (s.starts_at, s.ends_at)), s.comment, s.author)
         for s in history(clickhouse, Path(args.data)).silences(datetime.now(UTC))
     ]
     write(names, ["String"] * len(names), rows, output_format=args.format, out=sys.stdout)

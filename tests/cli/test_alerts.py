@@ -91,6 +91,9 @@ def test_a_silence_is_made_shown_and_taken_back(config: Path) -> None:
     name = made.stdout.partition(":")[0]
     listed = {row["id"]: row for row in json.loads(gnomon("silences", "--format", "json", config=config).stdout)}
     assert (listed[name]["rule"], listed[name]["subject"], listed[name]["comment"]) == ("HeadLag", "evm:1/*", "why")
+    starts_at, ends_at = listed[name]["starts_at"], listed[name]["ends_at"]
+    assert (len(starts_at), starts_at[-1], ends_at[-1]) == (len("2026-01-31T00:00:00Z"), "Z", "Z")
+    assert datetime.fromisoformat(ends_at) - datetime.fromisoformat(starts_at) == timedelta(hours=2)
     assert gnomon("unsilence", name, config=config).returncode == 0
 
     assert gnomon("silences", config=config).stdout.endswith("(no rows)\n")
