@@ -166,9 +166,11 @@ def test_a_table_says_what_it_answers_and_in_what_units(clickhouse: ClickHouse) 
         "What did paid calls cost, and why was each of them made? from 2021-01-01 00:00:00.000 to "
         "2021-01-02 00:00:00.000 UTC\n"
     )
-    assert table.stdout.splitlines()[0].split("  ")[-4:] == ["n [calls]", "n_wasted [calls]", "units", "usd"]
+    assert table.stdout.splitlines()[0].split("  ")[-5:] == [
+        "n [calls]", "n_wasted [calls]", "units", "usd", "n_unpriced [calls]",
+    ]  # fmt: skip
     assert csv_.stderr == ""
-    assert csv_.stdout.startswith("network,vendor,account,tier,kind,cause,n,n_wasted,units,usd\n")
+    assert csv_.stdout.startswith("network,vendor,account,tier,kind,cause,n,n_wasted,units,usd,n_unpriced\n")
 
 
 @pytest.mark.parametrize(
