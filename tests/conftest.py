@@ -5,7 +5,7 @@ What holds for every test.
   in CI and is visibly skipped elsewhere.
 * Tests marked `kafka` share one broker (`broker`), each with topics of its own (`topic_prefix`). Those that kill one
   take `own_broker`, which is a JVM whatever the others use.
-* No test leaves this machine.
+* No test leaves this machine, or leaves the run's own process with another priority or umask.
 * Tests marked `deep` run only when asked for: `-m deep`.
 * hypothesis has two profiles, `fast` (default) and `deep` (`--hypothesis-profile=deep`).
 """
@@ -64,6 +64,17 @@ def _stays_on_this_machine() -> Iterator[None]:
         yield
     if blocker.refused:
         pytest.fail(f"reached outside this machine: {blocker.refused}", pytrace=False)
+
+
+@pytest.fixture(autouse=True)
+def _leaves_the_process_as_it_was() -> Iterator[None]:
+    """A command that is run in this process must not change files of the tests after it, nor slow them down."""
+    umask = os.umask(0o022)
+    os.umask(umask)
+    priority = os.getpriority(os.PRIO_PROCESS, 0)
+    yield
+    os.umask(umask)
+    assert os.getpriority(os.PRIO_PROCESS, 0) == priority, "run in this process, it slows down all tests after it"
 
 
 @pytest.fixture(scope="session")
