@@ -163,7 +163,7 @@ def test_accounts_are_those_in_force() -> None:
 def test_a_limit_that_may_have_left_rows_out_is_told() -> None:
     """999 rows of at most 1000 are all there are."""
     question = load("spend_by_user")
-    row = ("main", "ann", "evm:1", 1, 1, 1, None, None, None, None)
+    row = ("main", "ann", "evm:1", 1, 1, 1, None, None, None, None, 0)
     asked = [
         asyncio.run(Asking(FakeReader(result_of(question, *[row] * n)), now=lambda: NOW).ask("spend_by_user"))
         for n in (999, 1000)
