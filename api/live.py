@@ -11,7 +11,7 @@ import logging
 import random
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Final, Literal
@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from api import changes, problems, values
 from api.asking import Asking
-from api.changes import KINDS, Changes, Mark
+from api.changes import KINDS, Change, Changes, Mark
 from api.connected import while_connected
 from api.errors import Refused
 from api.metrics import Metrics
@@ -165,7 +165,7 @@ class Live:
     async def _poll(self) -> None:
         while True:
             try:
-                found = self._changes.saw(await self._marks())
+                await self._look()
             except Exception as error:
                 self._metrics.add("gnomon_api_stream_looks_total", ("failed",))
                 refused = problems.refusal(error)
@@ -175,20 +175,9 @@ class Live:
                     log.debug("cannot look for what is new: %s", refused.detail)
             else:
                 self._metrics.add("gnomon_api_stream_looks_total", ("ok",))
-                for change in found:
-                    self._metrics.add("gnomon_api_stream_changes_total", (change.kind,))
-                if found:
-                    self._encoded.clear()
-                    await self._wake()
             await asyncio.sleep(self._poll_seconds)
 
-    async def _wake(self) -> None:
-        for count, listener in enumerate(tuple(self._listeners), 1):
-            listener.woken.set()
-            if count % AT_ONCE == 0:
-                await asyncio.sleep(PAUSE_SECONDS)
-
-    async def _marks(self) -> dict[str, Mark]:
+    async def _look(self) -> None:
         now = self._asking.now()
         if self._since is None:
             self._since = now - WINDOW
@@ -196,14 +185,28 @@ class Live:
             # Counted from both beginnings, the new one first: what is stored between is told twice, and never missed.
             moved = now - WINDOW
             base = await self._counted(moved)
-            last = await self._counted(self._since)
-            found = self._changes.saw(last)
+            found = self._saw(await self._counted(self._since))
             self._changes.count_anew(base)
             self._since = moved
-            if found:
-                self._encoded.clear()
-                await self._wake()
-        return await self._counted(self._since)
+            await self._wake(found)
+        await self._wake(self._saw(await self._counted(self._since)))
+
+    def _saw(self, marks: Mapping[str, Mark]) -> Sequence[Change]:
+        """Count and return what is new."""
+        found = self._changes.saw(marks)
+        for change in found:
+            self._metrics.add("gnomon_api_stream_changes_total", (change.kind,))
+        return found
+
+    async def _wake(self, found: Sequence[Change]) -> None:
+        """Have all who listen told, where there is something to tell."""
+        if not found:
+            return
+        self._encoded.clear()
+        for count, listener in enumerate(tuple(self._listeners), 1):
+            listener.woken.set()
+            if count % AT_ONCE == 0:
+                await asyncio.sleep(PAUSE_SECONDS)
 
     async def _counted(self, since: datetime) -> dict[str, Mark]:
         rows = await self._asking.ask(QUESTION, {"from": values.moment(since)})
