@@ -3,8 +3,8 @@ The state of a page is its address: which networks, which range, what else it wa
 
     /divergence?net=evm:1&from=now-7d&to=now&method=eth_call
 
-`net` (repeatable), `from`, `to` (ISO 8601 UTC, or `now-3h`; half-open) and `live` are common to all pages: a link to
-another page carries them along once an address has named them. Everything else belongs to one page.
+`net` (repeatable), `from`, `to` (ISO 8601 UTC, or `now-3h`; half-open), `live` and `compare` are common to all pages: a
+link to another page carries them along once an address has named them. Everything else belongs to one page.
 """
 
 import urllib.parse
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from analytics.questions import BadParameter, moment
-from api.pages.figures import day, iso
+from api.pages.figures import day, duration, iso
 
 PRESETS: Mapping[str, tuple[str, str]] = {
     "now-15m": ("Last 15 min", "1"),
@@ -26,7 +26,7 @@ PRESETS: Mapping[str, tuple[str, str]] = {
 HOURS, MINUTES = "now-3h", "now-15m"
 MONTH = "month"
 """`from=month`: since the first of this month, UTC."""
-_COMMON = ("net", "from", "to", "live")
+_COMMON = ("net", "from", "to", "live", "compare")
 WHOLE = "whole"
 """`whole=1` puts slow panels into the first answer; no link carries it along."""
 
@@ -99,6 +99,8 @@ class View:
     is_live: bool = False
     is_span_named: bool = False
     """Whether the address named the range; else it is the page's own default."""
+    is_compared: bool = False
+    """Whether what the page says stands beside the same of the range before."""
     own: Mapping[str, str] | None = None
     """What only this page knows."""
 
@@ -118,6 +120,8 @@ class View:
             pairs += [("from", self.span.from_text), ("to", self.span.to_text)]
         if self.is_live:
             pairs.append(("live", "1"))
+        if self.is_compared:
+            pairs.append(("compare", "1"))
         return pairs
 
     def to(self, path: str, **more: str | None) -> str:
@@ -143,6 +147,36 @@ class View:
         """Return this address for another range."""
         return replace(self, span=replace(self.span, from_text=from_text, to_text=to_text), is_span_named=True).here()
 
+    def with_compared(self, is_compared: bool) -> str:
+        """Return this address with or without the range before beside it."""
+        return replace(self, is_compared=is_compared).here()
+
+    def before(self) -> "View":
+        """
+        Return the same page over the range before: as long, and up to where this one begins.
+
+        The month so far is compared with as much of the month before.
+        """
+        start, end = self.span.start, self.span.end
+        if self._is_month:
+            first = (start - timedelta(days=1)).replace(day=1)
+            start, end = first, min(first + (end - start), start)
+        else:
+            start, end = start - (end - start), start
+        span = Span(start, end, iso(start), iso(end))
+        return replace(self, span=span, is_span_named=True, is_compared=False, is_live=False)
+
+    @property
+    def before_words(self) -> str:
+        """The range before, as it is spoken of: `the 3 h before`, `the same part of November`."""
+        if self._is_month:
+            return f"the same part of {self.before().span.start:%B}"
+        return f"the {duration(self.span.seconds)} before"
+
+    @property
+    def _is_month(self) -> bool:
+        return self.span.is_running and self.span.from_text == MONTH
+
     def fixed(self) -> str:
         """Return this address with its times written out, so that it shows the same to others, and not live."""
         return replace(self, is_live=False).with_span(iso(self.span.start), iso(self.span.end))
@@ -159,7 +193,7 @@ class View:
         """Return the range in words: `Last 3 h`, `November 2026`, or its two ends."""
         if self.span.is_running and self.span.from_text in PRESETS:
             return PRESETS[self.span.from_text][0]
-        if self.span.is_running and self.span.from_text == MONTH:
+        if self._is_month:
             return f"{self.span.start:%B %Y}"
         return f"{_short(self.span.start, self.now)} to {_short(self.span.end, self.now)}"
 
@@ -199,6 +233,7 @@ def view(
         networks=tuple(networks),
         is_live=found.get("live") == "1",
         is_span_named=is_named,
+        is_compared=found.get("compare") == "1",
         own={name: found[name] for name in own if found.get(name)},
     )
 

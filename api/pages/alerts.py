@@ -9,12 +9,13 @@ from typing import Any
 from markupsafe import Markup
 
 from analytics.alerting.rules import Rule
-from api.pages import figures, known
-from api.pages.address import ticks
+from api.pages import earlier, figures, known
+from api.pages.address import Span, ticks
 from api.pages.charts import sparks
+from api.pages.earlier import Was
 from api.pages.figures import duration, iso, moment, percent, plural
 from api.pages.heads import open_spans
-from api.pages.page import Around, Chip, Page, Panel, Shown, State, together
+from api.pages.page import HAS_BEFORE, Around, Chip, Page, Panel, Shown, State, both, together
 from api.pages.told import told
 
 REASONS = ("timeout", "transport", "status", "parse", "validate", "rpcerror", "quota", "rate_limited")
@@ -185,11 +186,15 @@ class BreakerRow:
     line: Markup
     misses: Sequence[int]
     others: int
+    n_opened_was: Was
+    time_open_was: Was
 
 
 async def breakers(around: Around) -> Shown | State:
     view = around.view
-    rows, history = await together(around.rows("breakers"), around.rows("breaker_history"))
+    (rows, old_rows), (history, old_history) = await together(
+        both(lambda one: one.rows("breakers"), around), both(lambda one: one.rows("breaker_history"), around)
+    )
     only = view.get("upstream")
     rows = [row for row in rows if only in ("", row["upstream"])]
     configured = {(one.network, one.id): one.tier for one in known.upstreams(around.settings)}
@@ -200,7 +205,9 @@ async def breakers(around: Around) -> Shown | State:
     for row in rows:
         key = (row["network"], row["upstream"])
         spans = open_spans(history, *key, view.span)
-        was_open = sum(one.end - one.start for one in spans if one.css_class == "open") * view.span.seconds
+        was_open = _seconds_open(spans, view.span)
+        old = next((one for one in old_rows or () if (one["network"], one["upstream"]) == key), None)
+        open_before = _seconds_open(open_spans(old_history or (), *key, view.before().span), view.before().span)
         misses = row["misses"]
         groups.setdefault(row["network"], []).append(
             BreakerRow(
@@ -213,6 +220,10 @@ async def breakers(around: Around) -> Shown | State:
                 line=sparks.spans(spans, f"{row['upstream']}: opened {plural(row['n_opened'], 'time')} in the range"),
                 misses=[misses.get(reason, 0) for reason in REASONS],
                 others=sum(n for reason, n in misses.items() if reason not in REASONS),
+                n_opened_was=earlier.level(row["n_opened"], old["n_opened"] if old else None),
+                time_open_was=earlier.amount(
+                    was_open, open_before if old else None, duration(open_before) if open_before else figures.UNKNOWN
+                ),
             )
         )
     order = sorted(groups, key=lambda net: (all(one.state == "closed" for one in groups[net]), net))
@@ -222,7 +233,12 @@ async def breakers(around: Around) -> Shown | State:
         "axis": sparks.ticks(ticks(view.span, view.now), width=330),
         "rows": rows,
         "history": history,
+        HAS_BEFORE: bool(old_rows),
     }
+
+
+def _seconds_open(spans: Sequence[sparks.Span], asked: Span) -> float:
+    return sum(one.end - one.start for one in spans if one.css_class == "open") * asked.seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +372,7 @@ _BREAKERS = Panel(
     template="alerts_breakers.html",
     tall=240,
     on="breakers",
+    compares="below",
     questions=("breakers", "breaker_history"),
 )
 _CHANGES = Panel(

@@ -10,11 +10,12 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from api.pages import figures, known
+from api.pages import earlier, figures, known
 from api.pages.charts import sparks
+from api.pages.earlier import NOT_ASKED, Was
 from api.pages.figures import count, exact, moment, percent, rate, share, usd
 from api.pages.overview import no_difference
-from api.pages.page import Around, Chip, Page, Panel, Shown, State, together
+from api.pages.page import HAS_BEFORE, Around, Chip, Page, Panel, Shown, State, both, together
 from api.pages.watched import candidate
 
 FORM_ONLY = frozenset({"hex_case", "hex_padding", "encoding", "null_vs_absent", "array_order", "extra_field"})
@@ -69,6 +70,8 @@ class Verdicts:
     tolerated: figures.Figure
     rate: figures.Rate
     counts: Mapping[str, figures.Figure]
+    n_was: Was
+    rate_was: Was
 
 
 async def by_shadow(around: Around) -> list[dict[str, Any]]:
@@ -81,18 +84,22 @@ async def by_shadow(around: Around) -> list[dict[str, Any]]:
 async def verdicts(around: Around) -> Shown | State:
     view = around.view
     midnight = view.span.end.replace(hour=0, minute=0, second=0, microsecond=0)
-    rows, spend = await together(
-        by_shadow(around),
+    (rows, before), spend = await together(
+        both(by_shadow, around),
         around.rows("spend_by_upstream", from_=figures.iso(midnight)),
     )
     if not rows:
         return await _nothing(around)
     paid = {(row["network"], row["upstream"]): row["usd_shadow"] for row in spend}
     upstreams = {(one.network, one.id): one for one in known.upstreams(around.settings)}
+    old = {(row["network"], row["shadow_upstream"]): row for row in before or ()}
     shown = []
     for row in rows:
         key = (row["network"], row["shadow_upstream"])
         n = row["n_judged"]
+        rated = rate(row["mismatch"], n)
+        was = old.get(key)
+        n_was = (was["n_judged"] if was else 0) if old else None
         shown.append(
             Verdicts(
                 network=row["network"],
@@ -103,13 +110,20 @@ async def verdicts(around: Around) -> Shown | State:
                 identical=share(row["identical"], n),
                 masked=share(row["identical_masked"], n),
                 tolerated=share(row["tolerated"], n),
-                rate=rate(row["mismatch"], n),
+                rate=rated,
+                n_was=earlier.amount(n, n_was, exact(n_was)),
+                rate_was=earlier.share(rated, rate(was["mismatch"], was["n_judged"])) if was else NOT_ASKED,
                 counts={
                     name: exact(row[name]) for name in ("mismatch", "error", "incomparable", "missing", "undecided")
                 },
             )
         )
-    return {"rows": shown, "found": rows, "n_networks": len({row.network for row in shown})}
+    return {
+        "rows": shown,
+        "found": rows,
+        "n_networks": len({row.network for row in shown}),
+        HAS_BEFORE: bool(before),
+    }
 
 
 def _sample(upstream: known.Known | None, paid: Decimal | None) -> str:
@@ -181,6 +195,8 @@ class MatrixRow:
     trend: Any
     harm: tuple[int, float]
     n_pairs: int
+    before: Was = NOT_ASKED
+    """Its pairs of all shadows in the range before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,16 +213,17 @@ class Group:
 async def matrix(around: Around) -> Shown | State:
     view = around.view
     asked = filters(around)
-    found, compared, shadows = await together(
-        around.rows("differences", **{f"{key}_" if key == "class" else key: value for key, value in asked.items()}),
-        around.rows("compared_by_method", method=asked["method"], shadow=asked["shadow"], finality=asked["finality"]),
+    (found, found_before), (compared, compared_before), shadows = await together(
+        both(lambda one: one.rows("differences", **_named(asked)), around),
+        both(lambda one: one.rows("compared_by_method", **_only(asked, "method", "shadow", "finality")), around),
         by_shadow(around),
     )
     if not compared:
         return await _nothing(around)
     columns = sorted({(row["network"], row["shadow_upstream"]) for row in compared}, key=_column_order(around))
     n_by_key = {(row["network"], row["method"], row["shadow_upstream"]): row["n_judged"] for row in compared}
-    groups = _groups(around, found, columns, n_by_key)
+    before = _pairs_by_row(found_before or ()) if compared_before else None
+    groups = _groups(around, found, columns, n_by_key, before)
     if not found and (asked["class"] or asked["outcome"] not in ("", "mismatch")):
         return await _nothing(around)
     n_rows = sum(len(group.rows) for group in groups)
@@ -221,7 +238,32 @@ async def matrix(around: Around) -> Shown | State:
         "n_tolerated": count(sum(row["tolerated"] for row in compared)),
         "found": found,
         "sentence": sentence(around, shadows, found),
+        "n_gone": len((before or {}).keys() - _pairs_by_row(found).keys()),
+        "earlier": around.view.before().here() if before else "",
+        HAS_BEFORE: before is not None,
     }
+
+
+Key = tuple[str, str, str, str]
+"""Network, method, generic path and class: one row of the matrix."""
+
+
+def _named(asked: Mapping[str, str]) -> dict[str, str]:
+    """Return filters as arguments; `class` is a word of Python."""
+    return {f"{key}_" if key == "class" else key: value for key, value in asked.items()}
+
+
+def _only(asked: Mapping[str, str], *names: str) -> dict[str, str]:
+    return {name: asked[name] for name in names}
+
+
+def _pairs_by_row(found: Sequence[Mapping[str, Any]]) -> dict[Key, int]:
+    """Return the pairs of each difference, over all shadows."""
+    pairs: dict[Key, int] = {}
+    for row in found:
+        key = (row["network"], row["method"], row["generic_path"], row["class"])
+        pairs[key] = pairs.get(key, 0) + row["n_pairs"]
+    return pairs
 
 
 def _column_order(around: Around) -> Any:
@@ -235,6 +277,7 @@ def _groups(
     found: Sequence[Mapping[str, Any]],
     columns: Sequence[tuple[str, str]],
     n_by_key: Mapping[tuple[str, str, str], int],
+    before: Mapping[Key, int] | None,
 ) -> list[Group]:
     by_row: dict[tuple[str, str, str, str], dict[str, Mapping[str, Any]]] = {}
     for row in found:
@@ -242,8 +285,9 @@ def _groups(
         by_row.setdefault(key, {})[row["shadow_upstream"]] = row
     by_method: dict[tuple[str, str], list[MatrixRow]] = {}
     for (network, method, path, kind), cells in by_row.items():
+        row_before = before.get((network, method, path, kind), 0) if before is not None else None
         by_method.setdefault((network, method), []).append(
-            _row(around, network, method, path, kind, cells, columns, n_by_key)
+            _row(around, network, method, path, kind, cells, columns, n_by_key, row_before)
         )
     for network, method, _ in n_by_key:
         by_method.setdefault((network, method), [])
@@ -303,6 +347,7 @@ def _row(
     cells: Mapping[str, Mapping[str, Any]],
     columns: Sequence[tuple[str, str]],
     n_by_key: Mapping[tuple[str, str, str], int],
+    before: int | None,
 ) -> MatrixRow:
     view = around.view
     shown = []
@@ -347,6 +392,7 @@ def _row(
             max(_part(row, n_by_key.get((network, method, name), 0)) for name, row in cells.items()),
         ),
         n_pairs=sum(row["n_pairs"] for row in rows),
+        before=earlier.amount(sum(row["n_pairs"] for row in rows), before, exact(before)),
     )  # fmt: skip
 
 
@@ -486,9 +532,9 @@ PAGE = Page(
     chips=chips,
     panels=(
         Panel(name="verdicts", title="Does the shadow answer as the primary does?", build=verdicts,
-              template="divergence_verdicts.html", questions=("divergence_by_shadow",)),
+              template="divergence_verdicts.html", compares="below", questions=("divergence_by_shadow",)),
         Panel(name="matrix", title="Where do they differ?", build=matrix, template="divergence_matrix.html", tall=480,
-              is_slow=True,
+              is_slow=True, compares="below",
               questions=("differences", "compared_by_method")),
     ),
 )  # fmt: skip

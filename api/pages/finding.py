@@ -12,13 +12,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from api.pages import aligned, figures, steps
+from api.pages import aligned, earlier, figures, steps
 from api.pages.address import ticks
 from api.pages.charts import histogram, sparks
 from api.pages.divergence import finality, outcome, who
 from api.pages.figures import exact, iso, moment, percent, plural, rate, shown_path
 from api.pages.judged import Judged, RuleLine, has_bodies, judged, mask_for
-from api.pages.page import Around, Page, Panel, Shown, State, together
+from api.pages.page import HAS_BEFORE, Around, Page, Panel, Shown, State, both, together
 from gnomon.compare.exact import NotJson, TooDeep, text_of
 from gnomon.compare.walk import ABSENT
 
@@ -78,8 +78,13 @@ async def when(around: Around) -> Shown | State:
         return _absent(around)
     view = around.view
     step = max(steps.seconds_of(view.span, 168), 60)
-    rows = await around.rows("difference_over_time", step=str(step), **_asked(around, row))
-    values = [int(value or 0) for value in steps.series(rows, "n_pairs", steps.count_of(view.span, step))]
+    given = {"step": str(step), **_asked(around, row)}
+    (rows, old_rows), was = await together(
+        both(lambda one: one.rows("difference_over_time", **given), around), _rate_before(around, row)
+    )
+    n = steps.count_of(view.span, step)
+    values = [int(value or 0) for value in steps.series(rows, "n_pairs", n)]
+    before = [int(value or 0) for value in steps.series(old_rows, "n_pairs", n)] if old_rows is not None else []
     first = next((at for at, value in enumerate(values) if value), 0)
     marks = []
     if row["seen_at"] >= view.span.start + timedelta(hours=1):
@@ -88,13 +93,33 @@ async def when(around: Around) -> Shown | State:
     label = f"pairs that differ, per {figures.duration(step)}: {sum(values):,} in all, the first at {began}"
     marked = ticks(view.span, view.now)
     return {
-        "wide": histogram.histogram(values, label, width=790, ticks=marked, marks=marks),
-        "narrow": histogram.histogram(values, label, width=342, ticks=marked[::2], marks=marks),
+        "wide": histogram.histogram(values, label, width=790, ticks=marked, marks=marks, before=before if was else []),
+        "narrow": histogram.histogram(
+            values, label, width=342, ticks=marked[::2], marks=marks, before=before if was else []
+        ),
         "step": figures.duration(step),
         "row": row,
         "from_ms": int(view.span.start.timestamp() * 1000),
         "to_ms": int(view.span.end.timestamp() * 1000),
+        "was": was,
+        HAS_BEFORE: was is not None,
     }
+
+
+async def _rate_before(around: Around, row: Mapping[str, Any]) -> figures.Rate | None:
+    """Return the share of this difference in the range before; None where nothing was compared, or it is not asked."""
+    before = around.before
+    if before is None:
+        return None
+    old, compared = await together(
+        found(before),
+        before.rows(
+            "compared_by_method", method=row["method"], shadow=row["shadow_upstream"], finality=finality(around)
+        ),
+    )
+    n = sum(one["n_judged"] for one in compared if one["network"] == row["network"])
+    k = old["n_pairs"] if old is not None else 0
+    return rate(k, max(n, k)) if n else None
 
 
 # --- one pair --------------------------------------------------------------------------------------------------------
@@ -466,6 +491,8 @@ def lead(around: Around, shown: Mapping[str, Shown | State]) -> tuple[str | Mark
     if rated.interval:
         much += Markup(", <b>{}</b> ({})").format(rated.figure, rated.interval)
     words, css = who([row], row["class"])
+    if content["was"] is not None:
+        much += Markup("{}").format(earlier.share(rated, content["was"]))
     said = {"primary": "primary is right", "shadow": "shadow is right"}.get(words, words)
     since = Markup("since {}, last {}").format(moment(row["seen_at"], view.now), moment(row["last_at"], view.now))
     below = Markup('{} · class {} · {} · <b class="{}">{}</b>').format(much, row["class"], since, css, said)
@@ -482,7 +509,7 @@ PAGE = Page(
     here="divergence",
     crumbs=(("Divergence", "/divergence"),),
     panels=(
-        Panel(name="when", title="Since when, how often?", build=when, template="finding_when.html",
+        Panel(name="when", title="Since when, how often?", build=when, template="finding_when.html", compares="dotted",
               questions=("difference_over_time",)),
         Panel(name="pair", title="One pair, side by side", build=pair, template="finding_pair.html", tall=400,
               css="diffp"),

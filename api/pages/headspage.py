@@ -7,15 +7,18 @@ from typing import Any
 
 from markupsafe import Markup
 
-from api.pages import figures, known, steps
+from api.pages import earlier, figures, known, steps
 from api.pages.address import HOURS, ticks
 from api.pages.charts import heads as drawing
 from api.pages.charts import sparks, svg
+from api.pages.earlier import Was
 from api.pages.figures import block, duration, iso, moment, percent, plural, shortened
 from api.pages.heads import LIMIT_BLOCKS, Lag, lags
-from api.pages.page import Around, Chip, Page, Panel, Shown, State, together
+from api.pages.page import HAS_BEFORE, Around, Chip, Page, Panel, Shown, State, both, together
 
 N_STEPS = 180
+RIDGE = 260
+"""Pixels of the lag in time, so that the table fits its panel at 1280."""
 AXES = ("latest", "safe", "finalized")
 FAR_AHEAD_BLOCKS = 128
 """So far above the second highest a head is an outlier, and does not set the network's."""
@@ -45,6 +48,9 @@ class HeadRow:
     part: str
     is_healthy: bool
     ridge: Markup
+    peak: figures.Figure
+    """Blocks behind at most, in the range."""
+    peak_was: Was
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +67,10 @@ class Group:
 async def behind(around: Around) -> Shown | State:
     view, axis = around.view, axis_of(around)
     step = steps.seconds_of(view.span, N_STEPS)
-    found, finals, now = await together(
-        lags(around, step, axis), lags(around, step, "finalized"), around.rows("heads_now", from_=iso(_early(around)))
+    (found, before), finals, now = await together(
+        both(lambda one: lags(one, step, axis), around),
+        lags(around, step, "finalized"),
+        around.rows("heads_now", from_=iso(_early(around))),
     )
     if not found:
         return State(
@@ -75,15 +83,16 @@ async def behind(around: Around) -> Shown | State:
     top = svg.nice_top(min(top, 8.0 * LIMIT_BLOCKS))
     groups = []
     for network in sorted({key[0] for key in found}):
-        groups.append(_group(around, network, found, finals, details, top))
+        groups.append(_group(around, network, found, before or {}, finals, details, top))
     groups.sort(key=lambda group: (not group.has_trouble, group.network))
     return {
         "groups": groups,
-        "axis_chart": sparks.ticks(ticks(view.span, view.now), width=330, height=18),
+        "axis_chart": sparks.ticks(ticks(view.span, view.now, most=5), width=RIDGE, height=18),
         "top": f"{top:,.10g}",
         "limit": LIMIT_BLOCKS,
         "step": step,
         "axis": axis,
+        HAS_BEFORE: bool(before),
     }
 
 
@@ -96,6 +105,7 @@ def _group(
     around: Around,
     network: str,
     found: Mapping[tuple[str, str], Lag],
+    before: Mapping[tuple[str, str], Lag],
     finals: Mapping[tuple[str, str], Lag],
     details: Mapping[tuple[str, str], Mapping[str, Any]],
     top: float,
@@ -108,6 +118,7 @@ def _group(
     rows = []
     for upstream in sorted(mine, key=lambda name: (order.get(name, 999), name)):
         lag = mine[upstream]
+        was = before.get((network, upstream))
         final = finals.get((network, upstream))
         row = details.get((network, upstream))
         tier = tiers.get(upstream, "")
@@ -128,8 +139,15 @@ def _group(
                 part=_part(upstream, lag, tier, far),
                 is_healthy=not lagging and lag.now is not None and upstream != far,
                 ridge=drawing.ridge(
-                    lag.values, f"lag of {upstream} in blocks over the range", top=top, limit=float(LIMIT_BLOCKS)
+                    lag.values,
+                    f"lag of {upstream} in blocks over the range",
+                    top=top,
+                    limit=float(LIMIT_BLOCKS),
+                    before=steps.of_length(was.values, len(lag.values)) if was else (),
+                    width=RIDGE,
                 ),
+                peak=figures.exact(round(lag.peak)),
+                peak_was=earlier.level(round(lag.peak), round(was.peak) if was else None),
             )
         )
     seconds = next((lag.block_seconds for lag in mine.values()), 0.0)
@@ -292,6 +310,7 @@ PAGE = Page(
             template="heads_behind.html",
             tall=400,
             on="heads",
+            compares="dotted",
             questions=("head_lag_in_steps", "heads_now"),
         ),
         Panel(name="reorgs", title="Did blocks change under us?", build=reorgs, template="heads_reorgs.html",

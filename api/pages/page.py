@@ -10,9 +10,9 @@ What it raises is told in its own place; the other panels live on.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from markupsafe import Markup
 
@@ -22,6 +22,8 @@ from api.asking import Rows
 from api.pages.address import View
 from api.pages.figures import iso
 from gnomon.config.model import Settings
+
+T = TypeVar("T")
 
 
 class Memo:
@@ -97,6 +99,15 @@ class Around:
     """The id in the page's path, where it has one."""
     kept_hours: Callable[[], Awaitable[list[dict[str, Any]]]] | None = None
     """The last six hours as `reconcile` says them, kept half a minute for all readers."""
+    unheard: Asks | None = None
+    """Where to ask without being noted in the panel's menu; None = there is no menu to keep clean."""
+
+    @property
+    def before(self) -> "Around | None":
+        """The same over the range before; None where the address asks for no comparison."""
+        if not self.view.is_compared:
+            return None
+        return replace(self, view=self.view.before(), asks=self.unheard or self.asks)
 
     async def hours(self) -> list[dict[str, Any]]:
         """Return the hours of the last three that have been accepted, the oldest first."""
@@ -146,6 +157,8 @@ class State:
 
 
 Shown = Mapping[str, Any]
+HAS_BEFORE = "has_before"
+"""Of what a panel shows: whether something is known of the range before."""
 Build = Callable[[Around], Awaitable[Shown | State]]
 
 
@@ -173,6 +186,8 @@ class Panel:
     css: str = ""
     questions: Sequence[str] = ()
     """Named questions that its menu opens in SQL; the first one is its file."""
+    compares: Literal["", "below", "dotted"] = ""
+    """Where it shows the range before: below each number, as a dotted line, or not at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +213,11 @@ class Page:
     chips: Callable[[Around], "Sequence[Chip]"] | None = None
     """Filters of the address, to be taken away."""
 
+    @property
+    def can_compare(self) -> bool:
+        """Whether it has something to say of the range before."""
+        return any(panel.compares for panel in self.panels)
+
     def panel(self, name: str) -> Panel | None:
         """Return a panel by its name."""
         return next((panel for panel in self.panels if panel.name == name), None)
@@ -215,3 +235,12 @@ class Chip:
 async def together(*asked: Awaitable[Any]) -> list[Any]:
     """Return what each gives, all running at once; the first error ends the others."""
     return list(await asyncio.gather(*asked))
+
+
+async def both(ask: Callable[[Around], Awaitable[T]], around: Around) -> tuple[T, T | None]:
+    """Return what is asked over the page's range and over the range before, at once; None where that is not asked."""
+    before = around.before
+    if before is None:
+        return await ask(around), None
+    now, then = await asyncio.gather(ask(around), ask(before))
+    return now, then

@@ -13,7 +13,7 @@ from api import problems
 from api.pages import assets, figures
 from api.pages.address import WHOLE, View, address
 from api.pages.frame import Frame
-from api.pages.page import Around, Heard, Page, Panel, Shown, State, together
+from api.pages.page import HAS_BEFORE, Around, Heard, Page, Panel, Shown, State, together
 
 _HEIGHTS = (80, 120, 160, 200, 240, 320, 360, 400, 480, 640)
 _log = logging.getLogger(__name__)
@@ -34,6 +34,8 @@ class Placed:
         self.tall = next((tall for tall in _HEIGHTS if tall >= panel.tall), _HEIGHTS[-1])
         self.n_bars = max(2, min(self.tall // 32, 12))
         self.menu: list[tuple[str, str, str]] = []
+        self.before = ""
+        """What it says of the range before, behind its note."""
 
 
 @cache
@@ -77,7 +79,7 @@ class Content:
 async def content_of(panel: Panel, around: Around, request_id: str) -> Content:
     """Return what a panel shows; an error becomes a state of this panel alone."""
     heard = Heard(around.asks)
-    return Content(await _shown(panel, replace(around, asks=heard), request_id), heard.given)
+    return Content(await _shown(panel, replace(around, asks=heard, unheard=around.asks), request_id), heard.given)
 
 
 async def _shown(panel: Panel, around: Around, request_id: str) -> Shown | State:
@@ -105,6 +107,7 @@ def panel_html(panel: Panel, around: Around, content: Content, *, is_stale: bool
         template, members = "failed.html", {"state": content.shown}
     else:
         template, members = panel.template, dict(content.shown)
+        placed.before = _before(panel, around.view, content.shown)
     return Markup(
         environment().get_template(f"parts/{template}").render(part=placed, view=around.view, around=around, **members)
     )
@@ -150,6 +153,14 @@ async def page_html(
         "chips": page.chips(around) if page.chips is not None else (),
     }
     return environment().get_template(f"pages/{page.name}.html").render(**members)
+
+
+def _before(panel: Panel, view: View, shown: Shown) -> str:
+    """Return where a panel shows the range before, or that nothing is stored of it; empty where it is not asked."""
+    if not (panel.compares and view.is_compared):
+        return ""
+    words = view.before_words
+    return f"{panel.compares}: {words}" if shown.get(HAS_BEFORE) else f"nothing from {words}"
 
 
 def _menu(panel: Panel, around: Around, asked: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str, str]]:

@@ -8,12 +8,14 @@ from typing import Any
 
 from markupsafe import Markup
 
-from api.pages import figures, money, steps
+from api.pages import earlier, figures, money, steps
+from api.pages.address import Span
 from api.pages.charts import month as drawing
 from api.pages.charts import sparks
+from api.pages.earlier import Was
 from api.pages.figures import count, day, iso, moment, pace, percent, plural, usd
 from api.pages.money import Month, Why, summed, why
-from api.pages.page import Around, Chip, Page, Panel, Shown, State, together
+from api.pages.page import HAS_BEFORE, Around, Chip, Page, Panel, Shown, State, both, together
 
 PACE_SECONDS = 1800
 """What `the last 30 min` are."""
@@ -49,7 +51,7 @@ async def _pace(around: Around) -> Decimal:
 
 async def month(around: Around) -> Shown | State:
     view = around.view
-    rows, accounts, per_hour = await together(_days(around), accounts_of(around), _pace(around))
+    (rows, before), accounts, per_hour = await together(both(_days, around), accounts_of(around), _pace(around))
     if not rows:
         return _nothing(around)
     start = view.span.start
@@ -63,6 +65,7 @@ async def month(around: Around) -> Shown | State:
         days=places,
         n_days=length,
         layers=_layers(rows, start, places),
+        before=_cumulative(before, view.before().span, places) if before else (),
         ticks=_ticks(start, length, view.now),
         now_words=str(usd(sum((row["usd"] or Decimal(0) for row in rows), Decimal(0)))),
         **(_outlook(whole, per_hour, start, view.now) if is_month and whole else {}),
@@ -75,7 +78,24 @@ async def month(around: Around) -> Shown | State:
         "whole": whole if is_month else None,
         "per_hour": per_hour,
         "causes": [one for one in money.ALL if any(why(row["kind"], row["cause"]) is one for row in rows)],
+        HAS_BEFORE: bool(before),
     }
+
+
+def _cumulative(rows: Sequence[Mapping[str, Any]], asked: Span, places: Sequence[float]) -> list[float]:
+    """Return the USD of a range so far at the days of the drawing, as far as the range goes."""
+    n_days = asked.seconds / 86400
+    totals = [0.0]
+    for at, place in enumerate(places[1:]):
+        if place > n_days + 1:
+            break
+        totals.append(totals[-1] + sum(float(row["usd"] or 0) for row in rows if _day_of(row, asked.start) == at))
+    return totals
+
+
+def _day_of(row: Mapping[str, Any], start: Any) -> int:
+    """Return which day of a range a row of `spend_daily` is of, from 0: its first day may have begun before."""
+    return max(int((row["day"] - start).total_seconds() // 86400), 0)
 
 
 def _layers(rows: Sequence[Mapping[str, Any]], start: Any, places: Sequence[float]) -> list[drawing.Layer]:
@@ -148,11 +168,13 @@ class CauseRow:
     wasted: figures.Figure
     driver: str
     href: str
+    was: Was
+    n_was: Was
 
 
 async def causes(around: Around) -> Shown | State:
     view = around.view
-    rows, waste = await together(_days(around), around.rows("wasted_by_cause", **_filters(around)))
+    (rows, before), waste = await together(both(_days, around), around.rows("wasted_by_cause", **_filters(around)))
     if not rows:
         return _nothing(around)
     n_days = max(1, steps.count_of(view.span, 86400))
@@ -174,6 +196,8 @@ async def causes(around: Around) -> Shown | State:
                 why=one,
                 bars=sparks.bars(daily[one], label, width=118, height=20, css_class=one.css_class, top=top),
                 usd=usd(amount if is_priced else None),
+                was=_was(amount if is_priced else None, before, one),
+                n_was=_n_was(sum(row["n"] for row in mine), before, one),
                 share=percent(float(amount / total)) if total else figures.UNKNOWN,
                 n=count(sum(row["n"] for row in mine)),
                 wasted=usd(wasted) if n_wasted or wasted else figures.UNKNOWN,
@@ -184,13 +208,34 @@ async def causes(around: Around) -> Shown | State:
     return {
         "rows": shown,
         "total": usd(total),
+        "total_was": _was(total, before, None),
         "n": count(sum(row["n"] for row in rows)),
+        "n_was": _n_was(sum(row["n"] for row in rows), before, None),
+        HAS_BEFORE: bool(before),
         "wasted": usd(sum((row["usd"] or Decimal(0) for row in waste), Decimal(0))),
         "n_unpriced": sum(row["n_unpriced"] for row in rows),
         "top": usd(Decimal(repr(top))),
         "waste": waste,
         "spent": total,
     }
+
+
+def _was(amount: Decimal | None, before: Sequence[Mapping[str, Any]] | None, one: Why | None) -> Was:
+    """Return what a reason, or all of them, cost in the range before."""
+    if not before:
+        return earlier.NOT_ASKED
+    mine = [row for row in before if one is None or why(row["kind"], row["cause"]) is one]
+    if mine and all(row["usd"] is None for row in mine):
+        return earlier.NOT_ASKED
+    old = sum((row["usd"] or Decimal(0) for row in mine), Decimal(0))
+    return earlier.amount(amount, old, usd(old))
+
+
+def _n_was(n: int, before: Sequence[Mapping[str, Any]] | None, one: Why | None) -> Was:
+    if not before:
+        return earlier.NOT_ASKED
+    old = sum(row["n"] for row in before if one is None or why(row["kind"], row["cause"]) is one)
+    return earlier.amount(n, old, count(old))
 
 
 def _daily(rows: Sequence[Mapping[str, Any]], one: Why, start: Any, n_days: int) -> list[float]:
@@ -336,7 +381,11 @@ def lead(around: Around, shown: Mapping[str, Shown | State]) -> tuple[str, str]:
         first += f" Forecast {usd(whole.forecast)} at month end{band}."
     if wasted:
         first += f" {usd(wasted)}, {percent(float(wasted / spent)) if spent else ''}, bought nothing."
-    return first, _pace_words(drawn["per_hour"], whole, view.now, table["n_unpriced"])
+    below = _pace_words(drawn["per_hour"], whole, view.now, table["n_unpriced"])
+    if table["total_was"]:
+        words = view.before_words
+        below += f" {words[0].upper()}{words[1:]}: {table['total_was']}."
+    return first, below
 
 
 def _pace_words(per_hour: Decimal, whole: Month | None, now: Any, n_unpriced: int) -> str:
@@ -367,9 +416,9 @@ PAGE = Page(
     chips=chips,
     panels=(
         Panel(name="month", title="What will it be at month end?", build=month, template="spend_month.html",
-              tall=320, questions=("spend_daily", "budgets")),
+              tall=320, compares="dotted", questions=("spend_daily", "budgets")),
         Panel(name="causes", title="Why was each paid call made?", build=causes, template="spend_causes.html",
-              tall=240, questions=("spend_daily", "wasted_by_cause")),
+              tall=240, compares="below", questions=("spend_daily", "wasted_by_cause")),
         Panel(name="groups", title="Largest groups today", build=groups, template="spend_groups.html", is_slow=True,
               tall=240, questions=("paid_groups",)),
         Panel(name="accounts", title="Which account pays?", build=accounts, template="spend_accounts.html",

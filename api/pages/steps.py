@@ -38,6 +38,11 @@ def series(
     return values
 
 
+def of_length(values: Sequence[float | None], n_steps: int) -> list[float | None]:
+    """Return a series cut, or made longer by unknown steps, to so many."""
+    return [*values[:n_steps], *([None] * (n_steps - len(values)))]
+
+
 def known(values: Sequence[float | None]) -> list[float]:
     """Return the known values."""
     return [value for value in values if value is not None]

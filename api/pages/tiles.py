@@ -6,11 +6,14 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from api.pages import figures, heads, known
+from api.pages import earlier, figures, heads, known
+from api.pages.earlier import NOT_ASKED, Was
 from api.pages.figures import duration, iso, percent, plural, rate, usd
 from api.pages.money import summed
-from api.pages.page import Around, Shown, together
+from api.pages.page import HAS_BEFORE, Around, Shown, both, together
 from api.pages.watched import NOW_SECONDS, candidate, listed, service, step_of
+
+MISMATCH_DAYS = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,30 +26,56 @@ class Tile:
     unit: str
     below: str
     tone: str = ""
+    was: Was = NOT_ASKED
 
 
 async def tiles(around: Around) -> Shown:
-    view = around.view
-    served, shadows, today, budgets, lags, stages, hours = await together(
-        service(around),
-        around.rows("divergence_by_shadow", from_=iso(view.now - timedelta(days=7)), to=iso(view.span.end)),
+    step = step_of(around)
+    (
+        (served, served_before),
+        shadows,
+        shadows_before,
+        today,
+        budgets,
+        (lags, lags_before),
+        stages,
+        hours,
+    ) = await together(
+        both(service, around),
+        _shadows(around),
+        _shadows_before(around),
         around.rows("paid_today"),
         around.rows("budgets"),
-        heads.lags(around, step_of(around)),
+        both(lambda one: heads.lags(one, step), around),
         around.rows("stages"),
         around.hours(),
     )
     return {
         "served": served_words(served),
         "tiles": [
-            _requests(around, served),
-            _mismatch(around, shadows),
+            _requests(around, served, served_before),
+            _mismatch(around, shadows, shadows_before),
             _paid_today(around, today[0]),
             _month(around, budgets),
-            _worst_head(around, lags),
+            _worst_head(around, lags, lags_before),
             _data(around, stages[0], hours),
         ],
+        HAS_BEFORE: bool(served_before or shadows_before or lags_before),
     }
+
+
+async def _shadows(around: Around) -> list[dict[str, Any]]:
+    start = around.view.now - timedelta(days=MISMATCH_DAYS)
+    return await around.rows("divergence_by_shadow", from_=iso(start), to=iso(around.view.span.end))
+
+
+async def _shadows_before(around: Around) -> list[dict[str, Any]]:
+    """Return the same of the seven days before: a rate of a week is compared with one of a week."""
+    before = around.before
+    if before is None:
+        return []
+    end = around.view.now - timedelta(days=MISMATCH_DAYS)
+    return await before.rows("divergence_by_shadow", from_=iso(end - timedelta(days=MISMATCH_DAYS)), to=iso(end))
 
 
 def served_words(served: Mapping[str, Any] | None) -> str:
@@ -63,15 +92,18 @@ def _errors(served: Mapping[str, Any]) -> str:
     return f"{percent(failed / n)} errors" if failed else "no error"
 
 
-def _requests(around: Around, served: Mapping[str, Any] | None) -> Tile:
+def _requests(around: Around, served: Mapping[str, Any] | None, before: Mapping[str, Any] | None) -> Tile:
     href = around.view.to("/requests")
     if served is None:
         return Tile("Requests", href, figures.Figure("0", "0"), "a second", "none in the last 5 min")
     below = f"{_errors(served)} · p99 {figures.micros(served['p99_us'])}"
-    return Tile("Requests", href, figures.number(served["n"] / NOW_SECONDS), "a second", below)
+    pace = served["n"] / NOW_SECONDS
+    pace_before = before["n"] / NOW_SECONDS if before is not None else None
+    was = earlier.amount(pace, pace_before, figures.number(pace_before))
+    return Tile("Requests", href, figures.number(pace), "a second", below, was=was)
 
 
-def _mismatch(around: Around, rows: Sequence[Mapping[str, Any]]) -> Tile:
+def _mismatch(around: Around, rows: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]) -> Tile:
     worst = candidate(rows, around)
     if worst is None:
         return Tile(
@@ -80,7 +112,10 @@ def _mismatch(around: Around, rows: Sequence[Mapping[str, Any]]) -> Tile:
     found = rate(worst["mismatch"], worst["n_judged"])
     below = f"{found.interval} · n {found.n}" if found.interval else "too few for a rate"
     href = around.view.to("/divergence", shadow=worst["shadow_upstream"])
-    return Tile(f"Mismatch on final data, {worst['shadow_upstream']}", href, found.figure, "", below)
+    key = (worst["network"], worst["shadow_upstream"])
+    mine = next((row for row in before if (row["network"], row["shadow_upstream"]) == key), None)
+    was = earlier.share(found, rate(mine["mismatch"], mine["n_judged"]) if mine else None)
+    return Tile(f"Mismatch on final data, {worst['shadow_upstream']}", href, found.figure, "", below, was=was)
 
 
 def _paid_today(around: Around, row: Mapping[str, Any]) -> Tile:
@@ -105,9 +140,11 @@ def _month(around: Around, rows: Sequence[Mapping[str, Any]]) -> Tile:
     return Tile("Month, forecast", href, usd(whole.forecast), unit, below, "warn" if is_over else "")
 
 
-def _worst_head(around: Around, lags: Mapping[tuple[str, str], heads.Lag]) -> Tile:
-    tiers = {(one.network, one.id): one.tier for one in known.upstreams(around.settings)}
-    mine = {key: lag for key, lag in lags.items() if tiers.get(key, "primary") == "primary"}
+Lags = Mapping[tuple[str, str], heads.Lag]
+
+
+def _worst_head(around: Around, lags: Lags, before: Lags | None) -> Tile:
+    mine = _of_primaries(around, lags)
     href = around.view.to("/heads")
     unknown = [up for (_, up), lag in mine.items() if lag.now is None]
     also = f" · {listed(unknown)} unknown" if unknown else ""
@@ -119,7 +156,15 @@ def _worst_head(around: Around, lags: Mapping[tuple[str, str], heads.Lag]) -> Ti
     tone = "warn" if behind > heads.LIMIT_BLOCKS else ""
     below = f"{upstream}, {network}{also}" if behind else f"all at the head{also}"
     value = figures.Figure(plural(behind, "block"), str(behind))
-    return Tile("Worst primary head", href, value, str(duration(worst.seconds)) if behind else "", below, tone)
+    heard_before = [lag.now for lag in _of_primaries(around, before or {}).values() if lag.now is not None]
+    was = earlier.level(behind, max(heard_before, default=None))
+    seconds = str(duration(worst.seconds)) if behind else ""
+    return Tile("Worst primary head", href, value, seconds, below, tone, was)
+
+
+def _of_primaries(around: Around, lags: Lags) -> Lags:
+    tiers = {(one.network, one.id): one.tier for one in known.upstreams(around.settings)}
+    return {key: lag for key, lag in lags.items() if tiers.get(key, "primary") == "primary"}
 
 
 def _data(around: Around, stages: Mapping[str, Any], hours: Sequence[Mapping[str, Any]]) -> Tile:

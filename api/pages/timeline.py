@@ -1,6 +1,6 @@
 """What changed, on one clock: seven quantities over one time axis, and where the trouble began."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -9,7 +9,7 @@ from api.pages import figures, heads, known, steps
 from api.pages.address import ticks
 from api.pages.charts import strips as drawing
 from api.pages.figures import duration, moment, percent, rate
-from api.pages.page import Around, Shown, together
+from api.pages.page import HAS_BEFORE, Around, Shown, both, together
 from api.pages.told import Told
 from api.pages.watched import firing, step_of
 
@@ -22,21 +22,29 @@ async def strips(around: Around) -> Shown:
     view, step = around.view, step_of(around)
     n = steps.count_of(view.span, step)
     slow = step_of(around, N_MISMATCH_STEPS)
-    served, spend, lags, history, pairs, budgets, alerts = await together(
-        around.rows("service_over_time", step=str(step)),
-        around.rows("spend_in_steps", step=str(step)),
-        heads.lags(around, step),
+    (
+        (served, old_served),
+        (spend, old_spend),
+        (lags, old_lags),
+        history,
+        (pairs, old_pairs),
+        budgets,
+        alerts,
+    ) = await together(
+        both(lambda one: one.rows("service_over_time", step=str(step)), around),
+        both(lambda one: one.rows("spend_in_steps", step=str(step)), around),
+        both(lambda one: heads.lags(one, step), around),
         around.rows("breaker_history"),
-        around.rows("divergence_in_steps", step=str(slow)),
+        both(lambda one: one.rows("divergence_in_steps", step=str(slow)), around),
         around.rows("budgets"),
         firing(around),
     )
     found = [
-        *_of_service(served, n, step),
-        _of_spend(spend, n, step, budgets),
-        _of_head(lags, around),
+        *_of_service(served, old_served, n, step),
+        _of_spend(spend, old_spend, n, step, budgets),
+        _of_head(lags, old_lags, n, around),
         _of_breaker(history, around),
-        _of_mismatch(pairs, steps.count_of(view.span, slow), around),
+        _of_mismatch(pairs, old_pairs, steps.count_of(view.span, slow), around),
     ]
     drawn = [strip for strip in found if strip is not None]
     incident, events = _incident(history, alerts, around)
@@ -48,33 +56,59 @@ async def strips(around: Around) -> Shown:
         "from_ms": int(view.span.start.timestamp() * 1000),
         "to_ms": int(view.span.end.timestamp() * 1000),
         "step": str(duration(step)),
+        HAS_BEFORE: any(steps.known(strip.before) for strip in drawn),
     }
 
 
-def _of_service(rows: Sequence[Mapping[str, Any]], n: int, step: int) -> list[drawing.Strip]:
-    per_second = [None if v is None else v / step for v in steps.series(rows, "n", n)]
+Rows = Sequence[Mapping[str, Any]]
+
+
+def _of_service(rows: Rows, before: Rows | None, n: int, step: int) -> list[drawing.Strip]:
+    per_second = _per_second(rows, n, step)
     paid = [(v or 0) / step for v in steps.series(rows, "n_paid", n)]
-    errors: list[float | None] = [None] * n
-    for row in rows:
-        if 0 <= row["step"] < n:
-            errors[row["step"]] = row["n_failed"] / row["n"] * 100
-    slow = [None if v is None else v / 1000 for v in steps.series(rows, "p99_us", n, missing=None)]
+    errors, slow = _errors(rows, n), _p99(rows, n)
     # The last step is only partly over: what is said of now is the one before it.
     now = max(n - 2, 0)
+    # A range of which nothing is stored has no requests: not zero, but unknown.
+    then = [_per_second(before, n, step), _errors(before, n), _p99(before, n)] if before else [(), (), ()]
     return [
         drawing.Strip(
-            name="Requests", unit="per second, below: paid", values=per_second, part=paid,
-            last=str(figures.number(per_second[now])), was=f"{figures.number(paid[now])} paid",
+            name="Requests", unit="per second, below: paid", values=per_second, part=paid, before=then[0],
+            last=str(figures.number(per_second[now])),
+            was=_was(then[0], lambda v: str(figures.number(v))) or f"{figures.number(paid[now])} paid",
         ),
         drawing.Strip(
-            name="Errors to clients", unit="% of requests", values=errors,
-            last=_of_hundred(_last(errors)), was=f"peak {figures.number(max(steps.known(errors), default=0.0), 2)}",
+            name="Errors to clients", unit="% of requests", values=errors, before=then[1],
+            last=_of_hundred(_last(errors)),
+            was=_was(then[1], _of_hundred) or f"peak {figures.number(max(steps.known(errors), default=0.0), 2)}",
         ),
         drawing.Strip(
-            name="Client p99", unit="ms", values=slow, last=_milliseconds(_last(slow)),
-            was=f"peak {figures.number(max(steps.known(slow), default=0.0))}",
+            name="Client p99", unit="ms", values=slow, last=_milliseconds(_last(slow)), before=then[2],
+            was=_was(then[2], _milliseconds) or f"peak {figures.number(max(steps.known(slow), default=0.0))}",
         ),
     ]  # fmt: skip
+
+
+def _per_second(rows: Rows, n: int, step: int) -> list[float | None]:
+    return [None if v is None else v / step for v in steps.series(rows, "n", n)]
+
+
+def _errors(rows: Rows, n: int) -> list[float | None]:
+    values: list[float | None] = [None] * n
+    for row in rows:
+        if 0 <= row["step"] < n:
+            values[row["step"]] = row["n_failed"] / row["n"] * 100
+    return values
+
+
+def _p99(rows: Rows, n: int) -> list[float | None]:
+    return [None if v is None else v / 1000 for v in steps.series(rows, "p99_us", n, missing=None)]
+
+
+def _was(values: Sequence[float | None], words: Callable[[float | None], str]) -> str:
+    """Return what a series was at the same place of the range before; empty where there is nothing to compare."""
+    last = _last(values)
+    return "" if last is None else f"before {words(last)}"
 
 
 def _last(values: Sequence[float | None]) -> float | None:
@@ -90,10 +124,13 @@ def _milliseconds(value: float | None) -> str:
     return "" if value is None else str(duration(value / 1000))
 
 
-def _of_spend(
-    rows: Sequence[Mapping[str, Any]], n: int, step: int, budgets: Sequence[Mapping[str, Any]]
-) -> drawing.Strip | None:
-    per_hour = [None if v is None else v * 3600 / step for v in steps.series(rows, "usd", n)]
+def _per_hour(rows: Rows, n: int, step: int) -> list[float | None]:
+    return [None if v is None else v * 3600 / step for v in steps.series(rows, "usd", n)]
+
+
+def _of_spend(rows: Rows, before: Rows | None, n: int, step: int, budgets: Rows) -> drawing.Strip | None:
+    per_hour = _per_hour(rows, n, step)
+    then = _per_hour(before, n, step) if before else ()
     paces = [
         float(row["budget"]) / ((row["cycle_to"] - row["cycle_from"]).total_seconds() / 3600)
         for row in budgets
@@ -105,7 +142,8 @@ def _of_spend(
     middle = usual[len(usual) // 2] if usual else 0.0
     is_over = limit is not None and now > limit
     return drawing.Strip(
-        name="Paid spend", unit="USD per hour", values=per_hour, last=_dollars(now), was=f"median {_dollars(middle)}",
+        name="Paid spend", unit="USD per hour", values=per_hour, last=_dollars(now), before=then,
+        was=_was(then, lambda v: _dollars(v or 0.0)) or f"median {_dollars(middle)}",
         limit=limit, limit_words=f"budget pace {_dollars(limit)[1:]}" if limit else "", tone="bad" if is_over else "",
     )  # fmt: skip
 
@@ -114,17 +152,24 @@ def _dollars(value: float) -> str:
     return str(figures.pace(Decimal(repr(round(value, 9)))))
 
 
-def _of_head(lags: Mapping[tuple[str, str], heads.Lag], around: Around) -> drawing.Strip | None:
+Lags = Mapping[tuple[str, str], heads.Lag]
+
+
+def _of_head(lags: Lags, before: Lags | None, n: int, around: Around) -> drawing.Strip | None:
     shadows = {(one.network, one.id) for one in known.upstreams(around.settings) if one.tier == "shadow"}
     mine = {key: lag for key, lag in lags.items() if key not in shadows and lag.now is not None}
     if not mine:
         return None
-    (_, upstream), worst = max(mine.items(), key=lambda item: (item[1].now or 0, item[1].peak))
+    key, worst = max(mine.items(), key=lambda item: (item[1].now or 0, item[1].peak))
+    old = (before or {}).get(key)
+    then = steps.of_length(old.values, n) if old is not None else ()
     behind = worst.now or 0
     limit = heads.LIMIT_BLOCKS
     return drawing.Strip(
-        name="Head lag, blocks", unit=upstream, values=worst.values, last=f"{behind:,}",
-        was=str(duration(worst.seconds)) if behind else f"peak {worst.peak:,.0f}", limit=float(limit),
+        name="Head lag, blocks", unit=key[1], values=worst.values, last=f"{behind:,}", before=then,
+        was=_was(then, lambda v: f"{v:,.0f}")
+        or (str(duration(worst.seconds)) if behind else f"peak {worst.peak:,.0f}"),
+        limit=float(limit),
         limit_words=f"limit {limit}",
         tone="warn" if behind > limit else "",
     )  # fmt: skip
@@ -146,7 +191,7 @@ def _of_breaker(history: Sequence[Mapping[str, Any]], around: Around) -> drawing
     return drawing.Strip(name="Breaker", unit=upstream, spans=spans, last=last, was=was, tone=tone)
 
 
-def _of_mismatch(rows: Sequence[Mapping[str, Any]], n: int, around: Around) -> drawing.Strip | None:
+def _of_mismatch(rows: Rows, before: Rows | None, n: int, around: Around) -> drawing.Strip | None:
     controls = {(one.network, one.id) for one in known.upstreams(around.settings) if one.is_control}
     totals: dict[tuple[str, str], list[int]] = {}
     for row in rows:
@@ -158,14 +203,25 @@ def _of_mismatch(rows: Sequence[Mapping[str, Any]], n: int, around: Around) -> d
     if not totals:
         return None
     worst = max(totals, key=lambda key: (figures.wilson(*totals[key]).low, totals[key][1]))
+    found = rate(*totals[worst])
+    mine = [row for row in before or () if (row["network"], row["shadow_upstream"]) == worst]
+    was = rate(sum(row["mismatch"] for row in mine), sum(row["n"] for row in mine))
+    return drawing.Strip(
+        name="Mismatch, %",
+        unit=f"final, {worst[1]}",
+        values=_mismatches(rows, worst, n),
+        before=_mismatches(mine, worst, n) if mine else (),
+        last=str(found.figure),
+        was=f"before {was.figure}" if was.is_known else f"n {found.n}",
+    )
+
+
+def _mismatches(rows: Rows, key: tuple[str, str], n: int) -> list[float | None]:
     values: list[float | None] = [None] * n
     for row in rows:
-        if (row["network"], row["shadow_upstream"]) == worst and 0 <= row["step"] < n:
+        if (row["network"], row["shadow_upstream"]) == key and 0 <= row["step"] < n:
             values[row["step"]] = row["mismatch"] / row["n"] * 100
-    found = rate(*totals[worst])
-    return drawing.Strip(
-        name="Mismatch, %", unit=f"final, {worst[1]}", values=values, last=str(found.figure), was=f"n {found.n}"
-    )
+    return values
 
 
 def _incident(

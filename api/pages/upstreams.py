@@ -1,17 +1,18 @@
 """Upstreams: who there is, and one's score card: availability, latency by method, lag, empties, differences, spend."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from api.pages import figures, known, steps
+from api.pages import earlier, figures, known, steps
 from api.pages.address import ticks
 from api.pages.charts import heads as drawing
 from api.pages.charts import sparks, svg
+from api.pages.earlier import NOT_ASKED, Was
 from api.pages.figures import count, duration, micros, moment, percent, rate, usd
 from api.pages.heads import LIMIT_BLOCKS, lags, open_spans
-from api.pages.page import Around, Page, Panel, Shown, State, together
+from api.pages.page import HAS_BEFORE, Around, Page, Panel, Shown, State, both, together
 from api.routes.upstreams import cards
 
 N_STEPS = 144
@@ -40,8 +41,37 @@ def _health(card: Mapping[str, Any]) -> dict[str, Any]:
 def _money(card: Mapping[str, Any]) -> figures.Figure | str:
     if not card["vendor"]:
         return "own"
+    amount = _usd(card)
+    return usd(amount) if amount is not None else "nothing priced"
+
+
+def _usd(card: Mapping[str, Any]) -> Decimal | None:
+    """Return what is priced of a card's calls; None where nothing is."""
     amounts = [Decimal(row["usd"]) for row in card["spend"] if row["usd"] is not None]
-    return usd(sum(amounts, Decimal(0))) if amounts else "nothing priced"
+    return sum(amounts, Decimal(0)) if amounts else None
+
+
+def _was(card: Mapping[str, Any], before: Mapping[str, Any] | None) -> dict[str, Was]:
+    """Return the figures of a card as they were in the range before; nothing shown where nothing is known of it."""
+    if before is None:
+        return dict.fromkeys(("n", "failed", "empty", "p50", "p99", "mismatch", "usd"), NOT_ASKED)
+    now, old = _health(card), _health(before)
+    mismatch, usd_before = _mismatch(card), _usd(before)
+    return {
+        "n": earlier.amount(now["n"], old["n"], count(old["n"])),
+        "failed": earlier.share(rate(now["n_failed"], now["n"]), rate(old["n_failed"], old["n"])),
+        "empty": earlier.share(rate(now["n_empty"], now["n"]), rate(old["n_empty"], old["n"])),
+        "p50": earlier.amount(now["p50_us"], old["p50_us"], micros(old["p50_us"])),
+        "p99": earlier.amount(now["p99_us"], old["p99_us"], micros(old["p99_us"])),
+        "mismatch": earlier.share(mismatch, _mismatch(before)) if mismatch else NOT_ASKED,
+        "usd": earlier.amount(_usd(card), usd_before, usd(usd_before)),
+    }
+
+
+def _by_key(cards: Sequence[Mapping[str, Any]] | None) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Return the cards of the range before, where anything at all is known of it."""
+    has_any = any(card["health"] or card["spend"] or card["divergence"] for card in cards or ())
+    return {(card["network"], card["upstream"]): card for card in cards or ()} if has_any else {}
 
 
 def _mismatch(card: Mapping[str, Any]) -> figures.Rate | None:
@@ -57,7 +87,8 @@ def _latest(card: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 async def table(around: Around) -> Shown | State:
-    found = await _cards(around)
+    found, found_before = await both(_cards, around)
+    old = _by_key(found_before)
     if not found:
         return State("No upstream", "None is configured, and none was called in this range.", code="upstreams: […]")
     groups: dict[str, list[dict[str, Any]]] = {}
@@ -80,9 +111,14 @@ async def table(around: Around) -> Shown | State:
                 "lag": figures.exact(head["lag_blocks"]) if head else figures.UNKNOWN,
                 "mismatch": _mismatch(card),
                 "usd": _money(card),
+                "was": _was(card, old.get((card["network"], card["upstream"]))),
             }
         )
-    return {"groups": [(known.label(network), rows) for network, rows in sorted(groups.items())], "n": len(found)}
+    return {
+        "groups": [(known.label(network), rows) for network, rows in sorted(groups.items())],
+        "n": len(found),
+        HAS_BEFORE: bool(old),
+    }
 
 
 def list_lead(around: Around, shown: Mapping[str, Shown | State]) -> tuple[str, str]:
@@ -108,6 +144,7 @@ LIST = Page(
     default_from="now-24h",
     lead=list_lead,
     panels=(Panel(name="table", title="How does each do?", build=table, template="upstreams_table.html", tall=400,
+                  compares="below",
                   questions=("upstream_health", "spend_by_upstream")),),
 )  # fmt: skip
 
@@ -116,7 +153,11 @@ LIST = Page(
 
 
 async def _card(around: Around) -> dict[str, Any] | State:
-    found = [card for card in await _cards(around) if card["upstream"] == around.item]
+    return _mine(around, await _cards(around))
+
+
+def _mine(around: Around, cards: Sequence[dict[str, Any]]) -> dict[str, Any] | State:
+    found = [card for card in cards if card["upstream"] == around.item]
     if not found:
         ways = [("All upstreams", around.view.to("/upstreams"))]
         return State(f"There is no upstream {around.item}", "None is configured, and none was called so.", ways=ways)
@@ -133,9 +174,11 @@ async def _who(around: Around) -> Mapping[str, Any] | State:
 
 
 async def facts(around: Around) -> Shown | State:
-    card = await _card(around)
+    found, found_before = await both(_cards, around)
+    card = _mine(around, found)
     if isinstance(card, State):
         return card
+    old = _by_key(found_before)
     health, head = _health(card), _latest(card)
     breaker = card["breaker"][0] if card["breaker"] else None
     return {
@@ -148,6 +191,8 @@ async def facts(around: Around) -> Shown | State:
         "p50": micros(health["p50_us"]),
         "p99": micros(health["p99_us"]),
         "usd": _money(card),
+        "was": _was(card, old.get((card["network"], card["upstream"]))),
+        HAS_BEFORE: bool(old),
         "mismatch": _mismatch(card),
         "head": head,
         "breaker": breaker,
@@ -166,12 +211,28 @@ async def latency(around: Around) -> Shown | State:
     if isinstance(card, State):
         return card
     step = steps.seconds_of(around.view.span, N_STEPS)
-    rows = await around.rows(
-        "upstream_in_steps", network=card["network"], upstream=card["upstream"], step=str(step)
-    )  # fmt: skip
+    given = {"network": card["network"], "upstream": card["upstream"], "step": str(step)}
+    rows, before = await both(lambda one: one.rows("upstream_in_steps", **given), around)
     if not rows:
         return State("No call in this range", "Neither a client's request nor a mirrored one reached it.")
-    return {"rows": rows, "step": duration(step)}
+    old = {row["step"]: row for row in before or ()}
+    return {
+        "rows": _timed(around, rows, old, step),
+        "step": duration(step),
+        HAS_BEFORE: bool(old),
+    }
+
+
+def _timed(
+    around: Around, rows: Sequence[Mapping[str, Any]], old: Mapping[int, Mapping[str, Any]], step: int
+) -> list[dict[str, Any]]:
+    """Return the steps with calls in this range or in the one before, in order, each with both."""
+    now = {row["step"]: row for row in rows}
+    n = steps.count_of(around.view.span, step)
+    return [
+        {"at": steps.started(around.view.span, at, step), "now": now.get(at), "before": old.get(at)}
+        for at in sorted(now.keys() | {at for at in old if at < n})
+    ]
 
 
 async def lag(around: Around) -> Shown | State:
@@ -180,20 +241,29 @@ async def lag(around: Around) -> Shown | State:
         return card
     view = around.view
     step = steps.seconds_of(view.span, N_STEPS)
-    found, history = await together(lags(around, step), around.rows("breaker_history"))
+    (found, before), history = await together(both(lambda one: lags(one, step), around), around.rows("breaker_history"))
     mine = found.get((card["network"], card["upstream"]))
     if mine is None:
         return State("No head is known", "Its network has none, or it was never polled.")
+    was = (before or {}).get((card["network"], card["upstream"]))
     top = svg.nice_top(max(mine.peak, 2.0 * LIMIT_BLOCKS))
     spans = open_spans(history, card["network"], card["upstream"], view.span)
     return {
         "ridge": drawing.ridge(
-            mine.values, f"lag of {card['upstream']}", top=top, limit=LIMIT_BLOCKS, width=380, height=60
+            mine.values,
+            f"lag of {card['upstream']}",
+            top=top,
+            limit=LIMIT_BLOCKS,
+            before=steps.of_length(was.values, len(mine.values)) if was else (),
+            width=380,
+            height=60,
         ),
         "breaker": sparks.spans(spans, f"breaker of {card['upstream']}", width=380),
         "axis": sparks.ticks(ticks(view.span, view.now, most=5), width=380),
         "now": mine.now,
         "peak": f"{mine.peak:,.0f}",
+        "peak_was": f"{was.peak:,.0f}" if was else "",
+        HAS_BEFORE: was is not None,
         "top": f"{top:,.10g}",
         "limit": LIMIT_BLOCKS,
     }
@@ -203,18 +273,36 @@ async def methods(around: Around) -> Shown | State:
     card = await _who(around)
     if isinstance(card, State):
         return card
-    rows = await around.rows("upstream_methods", network=card["network"], upstream=card["upstream"])
+    given = {"network": card["network"], "upstream": card["upstream"]}
+    rows, before = await both(lambda one: one.rows("upstream_methods", **given), around)
     if not rows:
         return State("No call in this range", "It was asked nothing.")
+    old = {row["method"]: row for row in before or ()}
     return {
         "rows": [
             {**row, "failed": rate(row["n_failed"], row["n"]), "empty": rate(row["n_empty"], row["n"]),
              "cost": usd(row["usd"]) if card["vendor"] else figures.UNKNOWN,
+             "was": _method_was(row, old),
              "href": around.view.to("/requests", method=row["method"], upstream=card["upstream"])}
             for row in rows
         ],
         "is_own": not card["vendor"],
+        HAS_BEFORE: bool(old),
     }  # fmt: skip
+
+
+def _method_was(row: Mapping[str, Any], old: Mapping[str, Mapping[str, Any]]) -> dict[str, Was]:
+    """Return a method's figures as they were; a method that was not asked then had no call, and no latency."""
+    before = old.get(row["method"])
+    n = (before["n"] if before else 0) if old else None
+    if before is None:
+        return {"n": earlier.amount(row["n"], n, count(n)), **dict.fromkeys(("failed", "p99", "cost"), NOT_ASKED)}
+    return {
+        "n": earlier.amount(row["n"], n, count(n)),
+        "failed": earlier.share(rate(row["n_failed"], row["n"]), rate(before["n_failed"], before["n"])),
+        "p99": earlier.amount(row["p99_us"], before["p99_us"], micros(before["p99_us"])),
+        "cost": earlier.amount(row["usd"], before["usd"], usd(before["usd"])),
+    }
 
 
 async def errors(around: Around) -> Shown | State:
@@ -258,12 +346,14 @@ PAGE = Page(
     lead=lead,
     panels=(
         Panel(name="latency", title="How fast, over time?", build=latency, template="upstream_latency.html", tall=320,
-              is_slow=True, questions=("upstream_in_steps",)),
+              is_slow=True, compares="dotted", questions=("upstream_in_steps",)),
         Panel(name="methods", title="How does it answer each method?", build=methods,
-              template="upstream_methods.html", is_slow=True, tall=240, questions=("upstream_methods",)),
-        Panel(name="facts", title="Score card", build=facts, template="upstream_facts.html", tall=240),
+              template="upstream_methods.html", is_slow=True, tall=240, compares="below",
+              questions=("upstream_methods",)),
+        Panel(name="facts", title="Score card", build=facts, template="upstream_facts.html", tall=240,
+              compares="below"),
         Panel(name="lag", title="Was it behind, was it open?", build=lag, template="upstream_lag.html", is_slow=True,
-              tall=160),
+              tall=160, compares="dotted"),
         Panel(name="errors", title="What went wrong?", build=errors, template="upstream_errors.html", is_slow=True,
               tall=160, questions=("errors_by_class",)),
     ),

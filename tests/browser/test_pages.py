@@ -8,6 +8,7 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from api.pages import site as sitemap
 from tests.api.pages.reading import Site
 from tests.api.pages.test_site import addresses
 from tests.browser import tools
@@ -59,11 +60,35 @@ def test_pages_are_fit_for_everybody(
     browser: Browser, served: str, found: dict[str, str], theme: str, size: str
 ) -> None:
     """axe finds no violation; the console stays silent; nothing is wider than the screen; the document stays small."""
+    assert troubles_of(browser, served, found, theme, size) == []
+
+
+@pytest.mark.parametrize(("theme", "size"), [("light", "wide"), ("dark", "medium"), ("light", "phone")])
+def test_pages_beside_the_range_before_are_fit_for_everybody(
+    browser: Browser, served: str, found: dict[str, str], theme: str, size: str
+) -> None:
+    """The same with a number of before below each number: nothing is pushed out of its panel."""
+    comparing = {page.name for page in sitemap.PAGES if page.can_compare}
+    compared = {
+        name: f"{address}{'&' if '?' in address else '?'}from=now-3h&compare=1"
+        for name, address in found.items()
+        if name in comparing
+    }
+
+    assert len(compared) >= 7
+    assert troubles_of(browser, served, compared, theme, size) == []
+
+
+def troubles_of(
+    browser: Browser, served: str, addresses: dict[str, str], theme: str, size: str
+) -> list[tuple[str, str, str]]:
+    """Return what axe finds, what is wider than its place, what is too much, what the console says."""
     script = tools.axe().read_text("utf-8")
     troubles = []
     with opened(browser, theme, size) as (page, said):
-        for name, address in found.items():
+        for name, address in addresses.items():
             page.goto(served + address, wait_until="networkidle")
+            page.wait_for_function(READY)
             page.evaluate(script)
             for violation in page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]:
                 troubles.append((name, violation["id"], violation["nodes"][0]["html"][:200]))
@@ -76,8 +101,7 @@ def test_pages_are_fit_for_everybody(
             if nodes > MAX_NODES:
                 troubles.append((name, "nodes", str(nodes)))
         troubles += [("console", "said", line) for line in said]
-
-    assert troubles == []
+    return troubles
 
 
 def test_the_check_can_fail(browser: Browser, served: str) -> None:
@@ -216,6 +240,25 @@ def test_keys_lead_to_pages_and_ranges(browser: Browser, served: str) -> None:
         assert field.input_value() == "ggs"
 
 
+def test_the_range_before_is_a_key_and_a_switch(browser: Browser, served: str) -> None:
+    """`b` brings it and takes it away; the switch too; a range typed beside the switch is sent along with it."""
+    with opened(browser) as (page, said):
+        page.goto(served + "/upstreams", wait_until="networkidle")
+        page.keyboard.press("b")
+        page.wait_for_url("**/upstreams?compare=1")
+        expect(page.locator("#p-table .was").first).to_be_visible(timeout=WAIT_MS)
+        page.wait_for_load_state("networkidle")
+        page.keyboard.press("b")
+        page.wait_for_url("**/upstreams")
+        page.wait_for_load_state("networkidle")
+        assert page.locator(".was").count() == 0
+        page.locator(".top summary", has_text="Last 24 h").click()
+        page.locator("#range-from").fill("now-6h")
+        page.locator("[data-compare]").check()
+        page.wait_for_url("**/upstreams?from=now-6h&to=now&compare=1")
+        assert said == []
+
+
 def test_a_pair_is_judged_again_at_once(browser: Browser, served: str) -> None:
     """Toggling a mask asks the server's comparer and paints its verdict; the page says what it would do elsewhere."""
     with opened(browser) as (page, said):
@@ -286,5 +329,40 @@ def test_a_latency_chart_is_drawn_from_the_table_beside_it(browser: Browser, ser
     with opened(browser) as (page, said):
         page.goto(served + "/upstreams/op-2", wait_until="networkidle")
         expect(page.locator("#p-latency .plot canvas")).to_have_count(1)
-        assert page.locator("#p-latency table tbody tr").count() > 1
+        assert page.locator("#p-latency #latency-table tbody tr").count() > 1
         assert said == []
+
+
+def test_lines_are_ink_and_grey(browser: Browser, served: str) -> None:
+    """Blue and orange are the sides of a comparison: no line of a chart has them; before is dotted."""
+    with opened(browser) as (page, _):
+        page.goto(served + "/upstreams/op-2?from=now-1h&compare=1", wait_until="networkidle")
+        expect(page.locator("#p-latency .plot canvas")).to_have_count(1)
+        marks = page.locator("#p-latency .u-marker")
+        faces = marks.evaluate_all("all => all.map(m => [m.style.borderStyle, getComputedStyle(m).borderTopColor])")
+        ink, grey = page.evaluate("""() => ["--text", "--text-3"].map((name) => {
+            const probe = document.body.appendChild(document.createElement("i"));
+            probe.className = name === "--text" ? "probe-text" : "probe-text-3";
+            const found = getComputedStyle(probe).color;
+            probe.remove();
+            return found;
+        })""")
+
+        assert [face for face in faces if face[0]] == [
+            ["solid", grey], ["solid", ink], ["dotted", grey], ["dotted", ink]
+        ]  # fmt: skip
+
+
+def test_a_range_is_dragged_on_a_chart(browser: Browser, served: str) -> None:
+    """On the drawing of latency as on the strips: what was dragged over is the page's range."""
+    with opened(browser) as (page, _):
+        page.goto(served + "/upstreams/op-2?from=now-3h", wait_until="networkidle")
+        over = page.locator("#p-latency .u-over")
+        expect(over).to_have_count(1)
+        box = over.bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + 100, box["y"] + 50)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 300, box["y"] + 50, steps=4)
+        page.mouse.up()
+        page.wait_for_url("**/upstreams/op-2?from=*Z&to=*Z")

@@ -8,9 +8,21 @@ from api.pages.charts import svg
 
 
 def ridge(
-    values: Sequence[float | None], label: str, *, top: float, limit: float, width: float = 330, height: float = 32
+    values: Sequence[float | None],
+    label: str,
+    *,
+    top: float,
+    limit: float,
+    before: Sequence[float | None] = (),
+    width: float = 330,
+    height: float = 32,
 ) -> Markup:
-    """Return lag in time on the scale of all rows: hatched where it is unknown, amber where it passes the limit."""
+    """
+    Return lag in time on the scale of all rows: hatched where it is unknown, amber where it passes the limit.
+
+    Args:
+        before: the same in the range before, on the same steps, as a dotted line; empty = no comparison.
+    """
     step = width / max(len(values) - 1, 1)
     xs = [place * step for place in range(len(values))]
     floor = height - 1
@@ -30,6 +42,8 @@ def ridge(
             body.append(svg.area(xs[first:last], over, ground, "ar-warn"))
         behind = last
     body.append(_gap(xs, behind, len(xs), width, height))
+    if before:
+        body.append(svg.line(xs, [None if value is None else y(value) for value in before], "ln-was"))
     body.append(svg.rule(0, height - 0.5, width, height - 0.5, "axis"))
     return svg.element(width, height, body, label)
 

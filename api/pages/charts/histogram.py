@@ -14,6 +14,7 @@ def histogram(
     width: float,
     ticks: Sequence[tuple[float, str]],
     marks: Sequence[tuple[float, str]] = (),
+    before: Sequence[int] = (),
     height: float = 62,
     css_class: str = "ar-b",
 ) -> Markup:
@@ -22,10 +23,11 @@ def histogram(
 
     Args:
         ticks, marks: (place from 0 to 1, words); a mark is a line through the drawing.
+        before: the same counts in the range before, as a dotted line; empty = no comparison.
     """
     left = 34.0
     plot, floor = width - left, height - 16
-    top = svg.nice_top(max(values, default=0))
+    top = svg.nice_top(max([*values, *before], default=0))
     tall = floor - 10
     step = plot / max(len(values), 1)
     body = [
@@ -38,6 +40,9 @@ def histogram(
         if value:
             high = max(value / top * tall, 1.0)
             body.append(svg.rect(left + number * step, floor - high, max(step - 1, 0.8), high, css_class))
+    if before:
+        xs = [left + (number + 0.5) * step for number in range(len(before))]
+        body.append(svg.line(xs, [floor - value / top * tall for value in before], "ln-was"))
     for place, words in ticks:
         x = left + place * plot
         body.append(svg.text(x, height - 2, words, "", "end" if x > width - 20 else "" if place < 0.02 else "middle"))

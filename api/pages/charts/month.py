@@ -46,6 +46,8 @@ class Month:
     forecast: Forecast | None = None
     forecast_words: Sequence[str] = ()
     """At the right edge, the first one bold."""
+    before: Sequence[float] = ()
+    """Cumulative USD of the range before at the same days, as far as it goes; empty = no comparison."""
     pace: tuple[float, str] | None = None
     """The day on which the present pace meets the budget, and what is said of it."""
 
@@ -56,7 +58,7 @@ def month(drawn: Month, label: str, *, width: float, height: float = 300) -> Mar
     left, right, head, foot = 44, 8 if is_narrow else 92, 14, 22
     plot_w, plot_h = width - left - right, height - head - foot
     total = sum(layer.totals[-1] for layer in drawn.layers if layer.totals)
-    ends = [total, drawn.budget or 0.0]
+    ends = [total, drawn.budget or 0.0, *drawn.before[-1:]]
     if drawn.forecast is not None:
         ends.append(drawn.forecast.high if drawn.forecast.high is not None else drawn.forecast.middle)
     top = svg.nice_top(max(ends) * 1.05)
@@ -75,6 +77,10 @@ def month(drawn: Month, label: str, *, width: float, height: float = 300) -> Mar
     for day, words in drawn.ticks[:: 2 if is_narrow else 1]:
         body.append(svg.text(x(day), height - 6, words, "", "" if day <= 0 else "middle"))
     body += _stack(drawn, [x(day) for day in drawn.days], y)
+    if drawn.before:
+        xs = [x(day) for day in drawn.days[: len(drawn.before)]]
+        ys = [y(value) for value in drawn.before[: len(xs)]]
+        body += [svg.line(xs, ys, "ln-under"), svg.line(xs, ys, "ln-was over")]
     if drawn.days:
         body += _outlook(drawn, total, x, y, is_narrow)
     if drawn.budget is not None:

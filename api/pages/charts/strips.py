@@ -14,6 +14,8 @@ from api.pages.charts.sparks import MIN_SPAN, Span
 
 MAX_UNIT = 24
 """Letters of a unit that fit left of a wide drawing."""
+MAX_BEFORE = 3
+"""Times this range's peak that the range before may stretch a scale."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,8 @@ class Strip:
     """Beside it: its peak, or what is usual."""
     part: Sequence[float] = ()
     """A part of `values`, drawn over them."""
+    before: Sequence[float | None] = ()
+    """The same in the range before, on the same steps; empty = no comparison."""
     spans: Sequence[Span] | None = None
     """A state in time, in place of values."""
     limit: float | None = None
@@ -108,8 +112,10 @@ class _Drawing:
         self._plot = width - layout.left - layout.right
         self._y = y
         self._bottom = y + layout.tall
-        known = [value for value in strip.values if value is not None]
-        self._top = svg.nice_top(max([*known, strip.limit or 0.0], default=0.0))
+        now = max([value for value in strip.values if value is not None], default=0.0)
+        before = max([value for value in strip.before if value is not None], default=0.0)
+        # A single peak of the range before shall not flatten this one: it leaves the drawing.
+        self._top = svg.nice_top(max(now, strip.limit or 0.0, min(before, MAX_BEFORE * now) if now else before))
 
     def words(self) -> list[svg.Shape]:
         strip, y = self._strip, self._y
@@ -160,6 +166,10 @@ class _Drawing:
             drawn.append(svg.area(xs, tops, [bottom] * len(tops), "c1"))
         else:
             drawn.append(svg.line(xs, ys, "ln-bad" if strip.tone == "bad" else "ln"))
+        if strip.before:
+            drawn.append(
+                svg.line(xs, [None if value is None else self._height_of(value) for value in strip.before], "ln-was")
+            )
         if strip.limit is not None:
             y = self._height_of(strip.limit)
             drawn.append(svg.rule(left, y, left + self._plot, y, "lim"))

@@ -44,6 +44,7 @@ const keys = {
   f: filterByCell,
   "[": () => follow("[data-key=back]"),
   "]": () => follow("[data-key=forth]"),
+  b: () => follow("[data-compare]"),
   t: toggleTheme,
   "?": () => document.getElementById("help")?.showModal(),
   c: () => {

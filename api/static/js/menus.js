@@ -11,6 +11,15 @@ addEventListener("keydown", (event) => {
   }
 }, true);
 
+// The switch of the range before leads on at once; a range that was typed beside it is sent along.
+document.addEventListener("change", (event) => {
+  const box = event.target.closest("[data-compare]");
+  if (!box) return;
+  const isTyped = [...box.form.querySelectorAll("input:not([type=hidden], [type=checkbox])")].some((field) => field.value !== field.defaultValue);
+  if (isTyped) box.form.requestSubmit();
+  else location.assign(box.dataset.compare);
+});
+
 // Forms whose choice is the address send only what was filled in.
 document.addEventListener("submit", (event) => {
   if (!event.target.matches("form[data-address]")) return;

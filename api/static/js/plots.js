@@ -2,6 +2,25 @@
 // An element with data-plot holds its rows as a table; the library comes only where there is one.
 const DRAWN = new WeakMap();
 
+// Data is ink and grey: blue and orange are the sides of a comparison, red and amber call for somebody. Beyond two lines,
+// and for the range before, the stroke tells them apart.
+const LINES = ["ink", "grey", "ink dashed", "grey dashed", "ink dotted", "grey dotted"];
+const DASHES = { dashed: [7, 4], dotted: [2, 2] };
+function strokeOf(words) {
+  const [ink, stroke = "solid"] = words.split(" ");
+  return { stroke: resolved(ink === "grey" ? "text-3" : "text"), dash: DASHES[stroke], mark: stroke, width: stroke === "dotted" ? 1 : 1.25 };
+}
+
+// A range that is dragged over becomes the page's, where the page has one.
+function lead(plot, address) {
+  const [from, to] = [plot.select.left, plot.select.left + plot.select.width].map((x) => Math.round(plot.posToVal(x, "x")));
+  if (plot.select.width < 6 || to <= from) return;
+  const target = new URL(address, location.href);
+  target.searchParams.set("from", new Date(from * 1e3).toISOString().replace(".000Z", "Z"));
+  target.searchParams.set("to", new Date(to * 1e3).toISOString().replace(".000Z", "Z"));
+  target.searchParams.delete("live");
+  location.assign(target);
+}
 
 function resolved(name) {
   // light-dark() is resolved by the browser when it is used as a colour.
@@ -15,7 +34,8 @@ function resolved(name) {
 
 function rowsOf(holder) {
   const table = document.getElementById(holder.dataset.plot);
-  const names = [...table.querySelectorAll("thead th")].map((cell) => cell.textContent.trim());
+  const heads = [...table.querySelectorAll("thead th")];
+  const names = heads.map((cell) => cell.textContent.trim());
   const columns = names.map(() => []);
   for (const row of table.querySelectorAll("tbody tr")) {
     [...row.children].forEach((cell, at) => {
@@ -23,7 +43,7 @@ function rowsOf(holder) {
       columns[at]?.push(at === 0 ? Date.parse(value) / 1000 : value === "" ? null : Number(value));
     });
   }
-  return { names, columns };
+  return { names, columns, lines: heads.map((cell) => cell.dataset.line ?? "") };
 }
 
 function load(address) {
@@ -43,9 +63,10 @@ function load(address) {
 
 async function draw(holder) {
   await load(document.body.dataset.uplot);
-  const { names, columns } = rowsOf(holder);
+  const { names, columns, lines } = rowsOf(holder);
   const usable = names.map((_, at) => at).filter((at) => at === 0 || columns[at].some((value) => Number.isFinite(value)));
-  const inks = ["text", "b", "a", "c4", "c5", "c2"];
+  const strokes = usable.map((at, place) => strokeOf(lines[at] || LINES[(place + LINES.length - 1) % LINES.length]));
+  const address = holder.dataset.set;
   DRAWN.get(holder)?.destroy();
   holder.replaceChildren();
   const clock = (second, long) => {
@@ -56,11 +77,14 @@ async function draw(holder) {
   const plot = new window.uPlot({
     width: holder.clientWidth,
     height: Number(holder.dataset.tall || 220),
+    cursor: { drag: { x: true, y: false, setScale: !address } },
+    hooks: address ? { setSelect: [(drawn) => lead(drawn, address)] } : {},
+    legend: { markers: { dash: (_, place) => strokes[place]?.mark ?? "solid" } },
     tzDate: (second) => window.uPlot.tzDate(new Date(second * 1e3), "Etc/UTC"),
     axes: [{ ...ink, values: (_, marks, __, ___, step) => marks.map((second) => clock(second, step >= 86400)) }, { ...ink, size: 64 }],
     series: usable.map((at, place) => place === 0
       ? { label: "UTC", value: (_, second) => (second == null ? "" : new Date(second * 1e3).toISOString().slice(0, 16).replace("T", " ")) }
-      : { label: names[at], stroke: resolved(inks[(place - 1) % inks.length]), width: 1.25, points: { show: columns[0].length < 40 } }),
+      : { label: names[at], ...strokes[place], spanGaps: true, points: { show: columns[0].length < 40 } }),
   }, usable.map((at) => columns[at]), holder);
   DRAWN.set(holder, plot);
 }

@@ -86,6 +86,55 @@ def test_ranges_move_by_their_length() -> None:
     assert "to=2026-11-18T02:47:12Z" in view().moved(1)
 
 
+@pytest.mark.parametrize(
+    ("query", "start", "end", "words"),
+    [
+        ([("from", "now-3h")], "2026-11-17T20:47:12", "2026-11-17T23:47:12", "the 3 h before"),
+        ([], "2026-11-04T02:47:12", "2026-11-11T02:47:12", "the 7 days before"),
+        ([("from", "month")], "2026-10-01T00:00:00", "2026-10-18T02:47:12", "the same part of October"),
+        (
+            [("from", "2026-11-17T00:00:00Z"), ("to", "2026-11-17T06:00:00Z")],
+            "2026-11-16T18:00:00",
+            "2026-11-17T00:00:00",
+            "the 6 h before",
+        ),
+    ],
+)
+def test_the_range_before_is_as_long_and_ends_where_this_one_begins(
+    query: list[tuple[str, str]], start: str, end: str, words: str
+) -> None:
+    """The month so far has as much of the month before."""
+    found = view(*query, ("compare", "1"), ("live", "1"))
+    before = found.before()
+
+    assert [at.strftime("%Y-%m-%dT%H:%M:%S") for at in (before.span.start, before.span.end)] == [start, end]
+    assert found.before_words == words
+    assert not before.is_compared
+    assert before.here() == f"/divergence?from={start}Z&to={end}Z"
+
+
+def test_a_shorter_month_before_ends_with_itself() -> None:
+    """The 30th of March has all of February beside it, not a part of March."""
+    march = datetime(2026, 3, 30, 12, tzinfo=UTC)
+    before = address.view("/spend", [("from", "month")], march, default_from="month").before()
+
+    assert (before.span.start, before.span.end) == (
+        datetime(2026, 2, 1, tzinfo=UTC),
+        datetime(2026, 3, 1, tzinfo=UTC),
+    )
+
+
+def test_the_comparison_is_carried_along_and_can_be_left() -> None:
+    """Like the range: to other pages, other ranges and a fixed link."""
+    found = view(("compare", "1"), ("method", "eth_call"))
+
+    assert found.to("/spend") == "/spend?compare=1"
+    assert found.with_compared(False) == "/divergence?method=eth_call"
+    assert view().with_compared(True) == "/divergence?compare=1"
+    assert "compare=1" in found.fixed()
+    assert "compare=1" in found.moved(-1)
+
+
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_any_value_survives_its_link(method: str, network: str) -> None:
     """What is put into an address is read from it again."""
