@@ -21,6 +21,13 @@ WRITER_GRANT = (
 )
 """No source grants (FILE, URL, S3, REMOTE, …): not even the writer reaches files or hosts through SQL."""
 
+WIDE_PART_BYTES = 256 << 20
+"""
+Uncompressed; smaller parts are one file, not two to four for each column. A batch makes a part in each of nine tables,
+and merges some hundred more in a minute: made and deleted as files for each column they took a third of the engine's
+time, most of it in the file system (docs/benchmarks.md, worker).
+"""
+
 READER_GRANT = f"GRANT SELECT ON {READ_DATABASE}.*"
 
 _USERS = """<clickhouse>
@@ -57,7 +64,11 @@ _CONFIG = """<clickhouse>
   <access_control_improvements>
     <select_from_system_db_requires_grant>true</select_from_system_db_requires_grant>
   </access_control_improvements>
-  <merge_tree><old_parts_lifetime>60</old_parts_lifetime></merge_tree>
+  <merge_tree>
+    <old_parts_lifetime>60</old_parts_lifetime>
+    <min_bytes_for_wide_part>{wide}</min_bytes_for_wide_part>
+    <auto_statistics_types></auto_statistics_types>
+  </merge_tree>
 </clickhouse>
 """
 
@@ -78,7 +89,7 @@ def write(folder: Path, max_memory_bytes: int) -> Path:
             writer=WRITER_ROLE, reader=READER_ROLE, writer_grant=escape(WRITER_GRANT), reader_grant=escape(READER_GRANT)
         ),
     )
-    _write(config, _CONFIG.format(users=escape(str(users)), memory=max_memory_bytes))
+    _write(config, _CONFIG.format(users=escape(str(users)), memory=max_memory_bytes, wide=WIDE_PART_BYTES))
     return config
 
 

@@ -218,6 +218,20 @@ def test_one_block_is_one_part(clickhouse: ClickHouse, client: Client, table: st
     assert parts == [(300_000,)]
 
 
+def test_parts_of_a_busy_hour_are_merged_into_one_file(client: Client, table: str) -> None:
+    """Not into one for each column: a table of the sink has two hundred, made and deleted at every merge."""
+    for start in (0, 600_000):
+        rows = b"".join(b"%d\tx\t2026-01-01 00:00:00.000\t\\N\n" % i for i in range(start, start + 600_000))
+        client.raw_insert(table, column_names=NAMES, insert_block=rows, fmt="TabSeparated", compression=None)
+
+    client.command(f"OPTIMIZE TABLE {table} FINAL")
+
+    asked = (
+        f"SELECT rows, part_type, data_uncompressed_bytes > 20e6 FROM system.parts WHERE table = '{table}' AND active"
+    )
+    assert client.query(asked).result_rows == [(1_200_000, "Compact", 1)]
+
+
 def test_a_broken_insert_stores_nothing(client: Client, table: str) -> None:
     """And the next one on the connection is served."""
     with pytest.raises(DatabaseError) as caught:
