@@ -3,14 +3,16 @@ The state of a page is its address: which networks, which range, what else it wa
 
     /divergence?net=evm:1&from=now-7d&to=now&method=eth_call
 
-`net` (repeatable), `from`, `to` (ISO 8601 UTC, or `now-3h`; half-open), `live` and `compare` are common to all pages: a
-link to another page carries them along once an address has named them. Everything else belongs to one page.
+`net` (repeatable), `from`, `to` (ISO 8601 UTC, or `now-3h`; half-open), `live`, `compare` and `tz` (the zone that times
+are shown in, never one that they are read in) are common to all pages: a link to another page carries them along once
+an address has named them. Everything else belongs to one page.
 """
 
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from analytics.questions import BadParameter, moment
 from api.pages.figures import day, duration, iso
@@ -26,7 +28,7 @@ PRESETS: Mapping[str, tuple[str, str]] = {
 HOURS, MINUTES = "now-3h", "now-15m"
 MONTH = "month"
 """`from=month`: since the first of this month, UTC."""
-_COMMON = ("net", "from", "to", "live", "compare")
+_COMMON = ("net", "from", "to", "live", "compare", "tz")
 WHOLE = "whole"
 """`whole=1` puts slow panels into the first answer; no link carries it along."""
 
@@ -58,7 +60,7 @@ class Span:
         return min(max((at - self.start).total_seconds() / self.seconds, 0.0), 1.0)
 
     def place_words(self, place: float) -> str:
-        """Return the time of a place from 0 to 1, `02:12:04`."""
+        """Return the time of a place from 0 to 1 in UTC, `02:12:04`."""
         return f"{self.start + timedelta(seconds=self.seconds * place):%H:%M:%S}"
 
 
@@ -101,8 +103,20 @@ class View:
     """Whether the address named the range; else it is the page's own default."""
     is_compared: bool = False
     """Whether what the page says stands beside the same of the range before."""
+    zone: str = ""
+    """In which times are shown, by its IANA name; empty = UTC."""
     own: Mapping[str, str] | None = None
     """What only this page knows."""
+
+    @property
+    def clock(self) -> datetime:
+        """Now in the zone that times are shown in: for showing, never for reckoning, which stays in UTC."""
+        return self.now.astimezone(ZoneInfo(self.zone)) if self.zone else self.now
+
+    @property
+    def zone_words(self) -> str:
+        """The zone that times are shown in, as it is written beside them."""
+        return self.zone.rpartition("/")[2].replace("_", " ") + " time" if self.zone else "UTC"
 
     @property
     def network(self) -> str:
@@ -122,6 +136,8 @@ class View:
             pairs.append(("live", "1"))
         if self.is_compared:
             pairs.append(("compare", "1"))
+        if self.zone:
+            pairs.append(("tz", self.zone))
         return pairs
 
     def to(self, path: str, **more: str | None) -> str:
@@ -151,6 +167,10 @@ class View:
         """Return this address with or without the range before beside it."""
         return replace(self, is_compared=is_compared).here()
 
+    def with_zone(self, zone: str) -> str:
+        """Return this address with its times shown in another zone; empty = UTC."""
+        return replace(self, zone=zone).here()
+
     def before(self) -> "View":
         """
         Return the same page over the range before: as long, and up to where this one begins.
@@ -177,6 +197,13 @@ class View:
     def _is_month(self) -> bool:
         return self.span.is_running and self.span.from_text == MONTH
 
+    def shorter(self) -> list[tuple[str, str]]:
+        """Return the longest preset that is shorter than the range: words and address; empty where none is."""
+        for text, (words, _) in list(PRESETS.items())[::-1]:
+            if (self.now - moment("from", text, self.now)).total_seconds() < self.span.seconds - 1:
+                return [(words, self.with_span(text))]
+        return []
+
     def fixed(self) -> str:
         """Return this address with its times written out, so that it shows the same to others, and not live."""
         return replace(self, is_live=False).with_span(iso(self.span.start), iso(self.span.end))
@@ -195,7 +222,12 @@ class View:
             return PRESETS[self.span.from_text][0]
         if self._is_month:
             return f"{self.span.start:%B %Y}"
-        return f"{_short(self.span.start, self.now)} to {_short(self.span.end, self.now)}"
+        return f"{_short(self.span.start, self.clock)} to {_short(self.span.end, self.clock)}"
+
+    def words_within(self) -> str:
+        """Return the range in words, as they stand within a phrase: `last 3 h`."""
+        words = self.words()
+        return words[0].lower() + words[1:] if words.startswith("Last ") else words
 
 
 def view(
@@ -234,6 +266,7 @@ def view(
         is_live=found.get("live") == "1",
         is_span_named=is_named,
         is_compared=found.get("compare") == "1",
+        zone=_zone(found.get("tz", "")),
         own={name: found[name] for name in own if found.get(name)},
     )
 
@@ -244,21 +277,42 @@ def address(path: str, pairs: Sequence[tuple[str, str]]) -> str:
     return f"{path}?{query}" if query else path
 
 
+def _zone(name: str) -> str:
+    """
+    Return a zone's name, empty for UTC.
+
+    Raises:
+        BadAddress: this machine knows no such zone.
+    """
+    try:
+        return "" if name in ("", "UTC") else ZoneInfo(name).key
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise BadAddress(f"tz ({name}) is no time zone such as Europe/Berlin") from None
+
+
 def _short(at: datetime, now: datetime) -> str:
-    return f"{day(at, now)} {at:%H:%M}"
+    return f"{day(at, now)} {at.astimezone(now.tzinfo):%H:%M}"
 
 
 def ticks(asked: Span, now: datetime, *, most: int = 7) -> list[tuple[float, str]]:
-    """Return the marks of a time axis at round times: places from 0 to 1, and words."""
+    """
+    Return the marks of a time axis at round times: places from 0 to 1, and words.
+
+    Args:
+        now: aware; its zone is the one that times are shown in.
+    """
     for step in (60, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86400, 2 * 86400, 5 * 86400, 10 * 86400):
         if asked.seconds / step <= most:
             break
     else:
         step = 30 * 86400
-    first = -(-int(asked.start.timestamp()) // step) * step
+    # Round in the zone that is shown: its midnight is no round time of UTC.
+    offset = now.utcoffset() or timedelta()
+    shift = int(offset.total_seconds())
+    first = -(-(int(asked.start.timestamp()) + shift) // step) * step - shift
     marks = []
     for second in range(first, int(asked.end.timestamp()) + 1, step):
-        at = datetime.fromtimestamp(second, UTC)
+        at = datetime.fromtimestamp(second, now.tzinfo)
         words = (
             day(at, now) if step >= 86400 or (at.hour == at.minute == 0 and asked.seconds > 86400) else f"{at:%H:%M}"
         )

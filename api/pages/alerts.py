@@ -75,7 +75,7 @@ async def rules(around: Around) -> Shown | State:
         "quiet": quiet if is_folded else [],
         "n_firing": sum(row.state == "firing" for row in rows),
         "n_rules": len(around.rules),
-        "days": f"{figures.day(start, view.now)} to {figures.day(end, view.now)}",
+        "days": f"{figures.day(start, view.clock)} to {figures.day(end, view.clock)}",
         "can_silence": around.may_change,
     }
 
@@ -93,7 +93,7 @@ def _firing(
     silence = _silence(silences, row["rule"], row["subject"], end)
     delivery = "every receiver was told" if row["delivered"] else "nobody was told"
     if silence is not None:
-        delivery = f"silenced to {moment(silence['ends_at'], around.view.now)}"
+        delivery = f"silenced to {moment(silence['ends_at'], around.view.clock)}"
     return RuleRow(
         glyph=said.glyph,
         rule=row["rule"],
@@ -101,7 +101,7 @@ def _firing(
         subject=row["subject"],
         value=said.value,
         limit=said.limit,
-        since=moment(row["fired_at"], around.view.now),
+        since=moment(row["fired_at"], around.view.clock),
         state="firing",
         strip=_strip(history, row["rule"], row["subject"], start, end),
         said=delivery,
@@ -124,9 +124,9 @@ def _quiet(
     said = ""
     if silence is not None:
         comment = f", {silence['comment']}" if silence["comment"] else ""
-        said = f"silenced to {moment(silence['ends_at'], around.view.now)}{comment}"
+        said = f"silenced to {moment(silence['ends_at'], around.view.clock)}{comment}"
     elif last is not None:
-        said = f"resolved {moment(last['resolved_at'], around.view.now)}"
+        said = f"resolved {moment(last['resolved_at'], around.view.clock)}"
     sign = "above" if rule.is_above else "below"
     return RuleRow(
         glyph="off" if silence is not None else "ok",
@@ -230,7 +230,7 @@ async def breakers(around: Around) -> Shown | State:
     return {
         "groups": [(known.label(network), groups[network]) for network in order],
         "reasons": REASONS,
-        "axis": sparks.ticks(ticks(view.span, view.now), width=330),
+        "axis": sparks.ticks(ticks(view.span, view.clock), width=330),
         "rows": rows,
         "history": history,
         HAS_BEFORE: bool(old_rows),
@@ -269,7 +269,7 @@ async def changes(around: Around) -> Shown | State:
         effects[row["network"], row["upstream"], row["at"]] = _effect(row["network"], found.records()[0])
     shown = [
         Change(
-            at=moment(row["at"], view.now, with_seconds=True),
+            at=moment(row["at"], view.clock, with_seconds=True),
             upstream=row["upstream"],
             before=row["from_state"],
             after=row["to_state"],
@@ -339,9 +339,9 @@ def _open_words(around: Around, content: Shown) -> str:
         if first is not None:
             n = sum(first["counters"].values())
             missed = f"{n:,} × {first['reason']}" if first["reason"] else plural(n, "miss", "misses")
-            words += f" since {moment(first['at'], around.view.now)} after {missed}"
+            words += f" since {moment(first['at'], around.view.clock)} after {missed}"
         if trials:
-            times = ", ".join(str(moment(c["at"], around.view.now)) for c in reversed(trials[:3]))
+            times = ", ".join(str(moment(c["at"], around.view.clock)) for c in reversed(trials[:3]))
             words += f" and failed its trials at {times}"
         said.append(words)
     return "; ".join(said) + "."

@@ -32,7 +32,7 @@ async def hours(around: Around) -> Shown | State:
         shown.append(
             {
                 **row,
-                "at": moment(row["hour"], view.now) if is_known else figures.Moment("no time", ""),
+                "at": moment(row["hour"], view.clock) if is_known else figures.Moment("no time", ""),
                 "verdict": verdict_of(row, is_running=is_running),
             }
         )
@@ -48,7 +48,7 @@ async def stages(around: Around) -> Shown | State:
     age = (view.now - stored).total_seconds() if is_known else None
     return {
         "row": row,
-        "stored": moment(stored, view.now, with_seconds=True) if is_known else None,
+        "stored": moment(stored, view.clock, with_seconds=True) if is_known else None,
         "age": duration(max(age, 0.0)) if age is not None else None,
         "is_stale": age is not None and age > 60,
         "gauges": [
@@ -82,8 +82,8 @@ async def gaps(around: Around) -> Shown | State:
         return State("No gap", "Each process numbers its events; every number up to five minutes ago is there.")
     return {
         "rows": [
-            {**row, "before": moment(row["before_at"], around.view.now, with_seconds=True),
-             "after": moment(row["after_at"], around.view.now, with_seconds=True)}
+            {**row, "before": moment(row["before_at"], around.view.clock, with_seconds=True),
+             "after": moment(row["after_at"], around.view.clock, with_seconds=True)}
             for row in rows[:50]
         ]
     }  # fmt: skip
@@ -93,7 +93,7 @@ async def dead(around: Around) -> Shown | State:
     rows = await around.rows("dead_letters", limit="50")
     if not rows:
         return State("No dead letter in this range", "Every record could be read and stored.")
-    return {"rows": [{**row, "when": moment(row["at"], around.view.now, with_seconds=True)} for row in rows]}
+    return {"rows": [{**row, "when": moment(row["at"], around.view.clock, with_seconds=True)} for row in rows]}
 
 
 def lead(around: Around, shown: Mapping[str, Shown | State]) -> tuple[str, str]:

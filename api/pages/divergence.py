@@ -384,7 +384,7 @@ def _row(
         cells=shown,
         right=right,
         right_css=css,
-        seen=moment(seen, view.now),
+        seen=moment(seen, view.clock),
         is_new=is_new,
         trend=sparks.bars(days, f"pairs a day: {', '.join(map(str, days))}", css_class="ar-b" if is_new else "ln-f"),
         harm=(
@@ -513,7 +513,7 @@ def sentence(
     top = max(mine, key=lambda row: row["n_pairs"])
     part = min(top["n_pairs"] / worst["mismatch"], 1.0)
     began = ", and it began" if top["seen_at"] > around.view.span.start + timedelta(hours=1) else ", since"
-    return f"{first} One path makes {percent(part)} of it{began} {moment(top['seen_at'], around.view.now)}.", ""
+    return f"{first} One path makes {percent(part)} of it{began} {moment(top['seen_at'], around.view.clock)}.", ""
 
 
 def _needed(k: int, n: int) -> str:

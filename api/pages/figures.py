@@ -340,7 +340,7 @@ def size(n_bytes: float | None) -> Figure:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A time in UTC: short to the eye, whole on hover and for tools."""
+    """A time: short to the eye, whole and in UTC on hover and for tools."""
 
     text: str
     iso: str
@@ -365,12 +365,13 @@ def moment(at: datetime | None, now: datetime, *, with_seconds: bool = False) ->
     Return a time: `02:12` today, `16 Nov 22:05` on another day, with the year in another one.
 
     Args:
-        at, now: aware; shown in UTC.
+        at: aware.
+        now: aware; its zone is the one that the time is shown in. On hover it is UTC.
         with_seconds: `02:12:04`.
     """
     if at is None:
         return NEVER
-    at, now = at.astimezone(UTC), now.astimezone(UTC)
+    at = at.astimezone(now.tzinfo)
     text = at.strftime("%H:%M:%S" if with_seconds else "%H:%M")
     if at.date() != now.date():
         text = f"{day(at, now)} {text}"
@@ -378,9 +379,9 @@ def moment(at: datetime | None, now: datetime, *, with_seconds: bool = False) ->
 
 
 def day(at: datetime, now: datetime) -> str:
-    """Return `16 Nov`, with the year in another one."""
-    at = at.astimezone(UTC)
-    year = "" if at.year == now.astimezone(UTC).year else f" {at.year}"
+    """Return `16 Nov` in the zone of `now`, with the year in another one."""
+    at = at.astimezone(now.tzinfo)
+    year = "" if at.year == now.year else f" {at.year}"
     return f"{at.day} {_MONTHS[at.month - 1]}{year}"
 
 

@@ -88,10 +88,10 @@ async def when(around: Around) -> Shown | State:
     first = next((at for at, value in enumerate(values) if value), 0)
     marks = []
     if row["seen_at"] >= view.span.start + timedelta(hours=1):
-        marks.append((view.span.place(row["seen_at"]), f"first seen {moment(row['seen_at'], view.now)}"))
-    began = f"{steps.started(view.span, first, step):%d %b %H:%M}"
+        marks.append((view.span.place(row["seen_at"]), f"first seen {moment(row['seen_at'], view.clock)}"))
+    began = moment(steps.started(view.span, first, step), view.clock)
     label = f"pairs that differ, per {figures.duration(step)}: {sum(values):,} in all, the first at {began}"
-    marked = ticks(view.span, view.now)
+    marked = ticks(view.span, view.clock)
     return {
         "wide": histogram.histogram(values, label, width=790, ticks=marked, marks=marks, before=before if was else []),
         "narrow": histogram.histogram(
@@ -102,6 +102,8 @@ async def when(around: Around) -> Shown | State:
         "from_ms": int(view.span.start.timestamp() * 1000),
         "to_ms": int(view.span.end.timestamp() * 1000),
         "was": was,
+        "values": values,
+        "before": before if was else [],
         HAS_BEFORE: was is not None,
     }
 
@@ -494,7 +496,7 @@ def lead(around: Around, shown: Mapping[str, Shown | State]) -> tuple[str | Mark
     if content["was"] is not None:
         much += Markup("{}").format(earlier.share(rated, content["was"]))
     said = {"primary": "primary is right", "shadow": "shadow is right"}.get(words, words)
-    since = Markup("since {}, last {}").format(moment(row["seen_at"], view.now), moment(row["last_at"], view.now))
+    since = Markup("since {}, last {}").format(moment(row["seen_at"], view.clock), moment(row["last_at"], view.clock))
     below = Markup('{} · class {} · {} · <b class="{}">{}</b>').format(much, row["class"], since, css, said)
     return first, below
 

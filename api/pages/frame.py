@@ -58,6 +58,7 @@ SHORTCUTS: Sequence[tuple[Sequence[str], str]] = (
     (("f",), "filter by the value under the pointer"),
     (("1", "5"), "the last 15 min to 30 days"),
     (("[", "]"), "range back, forward"),
+    (("Backspace",), "the range as it was"),
     (("b",), "the range before beside it, or not"),
     (("Space",), "live or paused"),
     (("c",), "copy the link, or the report of a finding"),
@@ -202,6 +203,9 @@ class Frame:
     presets: Sequence[Preset]
     from_text: str
     to_text: str
+    zone: str
+    """Times are shown in it; empty = UTC."""
+    utc_href: str
     stream: str
     has_range: bool
     can_be_live: bool
@@ -217,6 +221,7 @@ def frame(page: Page, view: View, around: Surroundings, *, title: str = "", them
     ends = [("from", view.span.from_text), ("to", view.span.to_text)] if view.is_span_named else []
     live = [("live", "1")] if view.is_live else []
     compare = [("compare", "1")] if view.is_compared else []
+    zone = [("tz", view.zone)] if view.zone else []
     presets = [Preset(words, view.with_span(text), key, _is_on(view, text)) for text, (words, key) in PRESETS.items()]
     presets.append(Preset("This month", view.with_span(MONTH), "", _is_on(view, MONTH)))
     return Frame(
@@ -239,15 +244,18 @@ def frame(page: Page, view: View, around: Surroundings, *, title: str = "", them
         clock=f"{view.now:%H:%M:%S}",
         networks=around.networks,
         network_words=", ".join(view.networks) or "all networks",
-        kept_for_networks=[*ends, *live, *compare, *own],
+        kept_for_networks=[*ends, *live, *compare, *zone, *own],
         kept_for_range=[
             *(("net", network) for network in view.networks),
             *(() if page.can_compare else compare),
+            *zone,
             *own,
         ],
         presets=presets,
         from_text=view.span.from_text if view.span.is_running else iso(view.span.start),
         to_text=view.span.to_text if view.span.is_running else iso(view.span.end),
+        zone=view.zone,
+        utc_href=view.with_zone(""),
         stream=STREAM,
         has_range=page.has_range,
         can_be_live=page.can_be_live and view.span.is_running,

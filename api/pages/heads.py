@@ -111,7 +111,7 @@ def open_spans(history: Sequence[Mapping[str, Any]], network: str, upstream: str
             css_class = "open" if state == "open" else "half"
             found.append(
                 sparks.Span(
-                    start, end, css_class, f"{state} from {asked.place_words(start)} to {asked.place_words(end)}"
+                    start, end, css_class, f"{state} from {asked.place_words(start)} to {asked.place_words(end)} UTC"
                 )
             )
         if row is not None:

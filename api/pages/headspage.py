@@ -87,7 +87,7 @@ async def behind(around: Around) -> Shown | State:
     groups.sort(key=lambda group: (not group.has_trouble, group.network))
     return {
         "groups": groups,
-        "axis_chart": sparks.ticks(ticks(view.span, view.now, most=5), width=RIDGE, height=18),
+        "axis_chart": sparks.ticks(ticks(view.span, view.clock, most=5), width=RIDGE, height=18),
         "top": f"{top:,.10g}",
         "limit": LIMIT_BLOCKS,
         "step": step,
@@ -201,7 +201,7 @@ async def reorgs(around: Around) -> Shown | State:
     rows = (await around.page("reorgs", {"from": iso(start)}, limit=12, cursor=None)).records()
     if not rows:
         return State("No reorg in this time", "No upstream replaced a block that it had shown.")
-    now = around.view.now
+    now = around.view.clock
     return {
         "rows": [
             {**row, "when": moment(row["at"], now, with_seconds=True), "old": shortened(row["old_hash"]),
@@ -274,7 +274,7 @@ def _trouble(around: Around, group: Group, step: int, tiers: Mapping[tuple[str, 
         start = ""
         if lag.since_step is not None:
             at = steps.started(around.view.span, lag.since_step, step)
-            start = f" since {moment(at, around.view.now)}"
+            start = f" since {moment(at, around.view.clock)}"
         if lag.now is None:
             parts.append(f"{row.id} has been unknown{start}")
         elif row.is_lagging:

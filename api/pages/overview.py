@@ -44,7 +44,7 @@ async def alerts(around: Around) -> Shown | State:
     rows = [
         AlertRow(
             one,
-            moment(one.since, around.view.now),
+            moment(one.since, around.view.clock),
             str(duration((around.view.now - one.since).total_seconds())),
             *await _evidence(one, around),
         )
@@ -56,7 +56,8 @@ async def alerts(around: Around) -> Shown | State:
         last = changes[0] if changes else None
     return {
         "rows": rows,
-        "last": last and {"rule": last["rule"], "subject": last["subject"], "at": moment(last["at"], around.view.now)},
+        "last": last
+        and {"rule": last["rule"], "subject": last["subject"], "at": moment(last["at"], around.view.clock)},
         "firing": firing,
         "n_rules": len(around.rules),
     }
@@ -69,7 +70,8 @@ async def _evidence(one: Told, around: Around) -> tuple[Markup, str, str]:
             lags = await heads.lags(around, step_of(around))
             mine = lags.get((one.network, one.upstream))
             peers = [up for (net, up), lag in lags.items() if net == one.network and lag.now == 0]
-            spark = sparks.spark(mine.values if mine else [], f"lag of {one.upstream} in blocks")
+            limit = float(heads.LIMIT_BLOCKS)
+            spark = sparks.spark(mine.values if mine else [], f"lag of {one.upstream} in blocks", limit=limit)
             agree = "agrees" if len(peers) == 1 else "agree"
             return spark, f"{listed(peers)} {agree}" if peers else "no other head is known", "peers at the head"
         case "breaker":
@@ -80,7 +82,7 @@ async def _evidence(one: Told, around: Around) -> tuple[Markup, str, str]:
             spark = sparks.spans(found, f"breaker of {one.upstream} over the range", width=110, height=22)
             misses = sorted((row["misses"] if row else {}).items(), key=lambda item: -item[1])[:2]
             words = ", ".join(f"{n:,} × {reason}" for reason, n in misses) or "no miss in the range"
-            return spark, words, f"misses of {one.upstream}, {around.view.words().lower()}"
+            return spark, words, f"misses of {one.upstream}, {around.view.words_within()}"
         case "spend":
             step = step_of(around)
             rows = await around.rows("spend_in_steps", step=str(step))
@@ -94,7 +96,7 @@ async def _evidence(one: Told, around: Around) -> tuple[Markup, str, str]:
             top = sorted(by_cause.items(), key=lambda item: -item[1])[:2]
             words = ", ".join(f"{cause} {percent(float(part / total))}" for cause, part in top)
             spark = sparks.spark(values, "spend in the range", css_class="ln-bad")
-            return spark, words or "no paid call has a cause", f"cause of paid calls, {around.view.words().lower()}"
+            return spark, words or "no paid call has a cause", f"cause of paid calls, {around.view.words_within()}"
         case "difference":
             step = step_of(around, N_MISMATCH_STEPS)
             rows = await around.rows("divergence_in_steps", step=str(step))
@@ -102,7 +104,7 @@ async def _evidence(one: Told, around: Around) -> tuple[Markup, str, str]:
             values = steps.series(mine_rows, "mismatch", steps.count_of(around.view.span, step))
             n, k = sum(r["n"] for r in mine_rows), sum(r["mismatch"] for r in mine_rows)
             spark = sparks.spark(values, f"differing pairs of {one.upstream}", css_class="ln-b")
-            return spark, rate(k, n).in_words, f"final pairs, {around.view.words().lower()}"
+            return spark, rate(k, n).in_words, f"final pairs, {around.view.words_within()}"
     return sparks.spark([], ""), f"{one.value}, limit {one.limit}", "the value it fired with"
 
 
@@ -217,8 +219,8 @@ async def differences(around: Around) -> Shown | State:
     shown = sorted(rows, key=_by_news(view.span.end))[:4]
     return {
         "rows": [
-            {**row, "href": view.to(f"/divergence/{row['finding']}"), "since": figures.day(row["first_at"], view.now),
-             "first": moment(row["first_at"], view.now), "path": figures.shown_path(row["generic_path"])}
+            {**row, "href": view.to(f"/divergence/{row['finding']}"), "since": figures.day(row["first_at"], view.clock),
+             "first": moment(row["first_at"], view.clock), "path": figures.shown_path(row["generic_path"])}
             for row in shown
         ],
         "n": len(rows),
@@ -260,7 +262,7 @@ async def complete(around: Around) -> Shown | State:
         return State("No event in three hours", "Nothing was accepted, so nothing can be missing.")
     return {
         "rows": [
-            {**row, "at": f"{row['hour']:%H:%M}",
+            {**row, "at": moment(row["hour"], around.view.clock),
              "verdict": verdict_of(row, is_running=now < row["hour"] + timedelta(hours=1) + SETTLED_AFTER)}
             for row in hours
         ]
@@ -294,7 +296,7 @@ def lead(around: Around, shown: Mapping[str, Shown | State]) -> tuple[str, str]:
         oldest = min(one.since for one in firing)
         age = duration((around.view.now - oldest).total_seconds())
         which = "since" if len(firing) == 1 else "the oldest since"
-        first = f"{plural(len(firing), 'alert')} firing, {which} {moment(oldest, around.view.now)} ({age})."
+        first = f"{plural(len(firing), 'alert')} firing, {which} {moment(oldest, around.view.clock)} ({age})."
     else:
         first = "No alert fires."
     numbers = shown.get("tiles")
@@ -318,6 +320,8 @@ PAGE = Page(
         Panel(name="strips", title="What changed, on one clock", build=strips, template="overview_strips.html",
               tall=360, is_slow=True, on="requests", compares="dotted",
               questions=("service_over_time", "spend_in_steps", "head_lag_in_steps")),
+        Panel(name="strips-table", title="What changed, step by step", build=strips,
+              template="overview_strips_table.html", is_apart=True),
         Panel(name="serving", title="Who serves now", build=serving, template="overview_serving.html", tall=360,
               is_slow=True, on="requests breakers", questions=("upstream_health",)),
         Panel(name="differences", title="New or growing differences", build=differences,

@@ -16,6 +16,7 @@ from api.pages.frame import Frame
 from api.pages.page import HAS_BEFORE, Around, Heard, Page, Panel, Shown, State, together
 
 _HEIGHTS = (80, 120, 160, 200, 240, 320, 360, 400, 480, 640)
+_TOO_MUCH = ("query-too-slow", "query-too-large")
 _log = logging.getLogger(__name__)
 
 
@@ -53,9 +54,11 @@ def environment() -> Environment:
     return made
 
 
-def state_of(error: Exception, request_id: str, here: str) -> State:
+def state_of(error: Exception, request_id: str, view: View) -> State:
     """
-    Return what a panel says of an error: its title, the cause in words, two ways out, the request's id.
+    Return what a panel says of an error: its title, the cause in words, ways out, the request's id.
+
+    A shorter range helps where a question asked too much; else the page Data says what is stored.
 
     Raises:
         Exception: the error itself, where it is a bug.
@@ -64,7 +67,8 @@ def state_of(error: Exception, request_id: str, here: str) -> State:
     if refused is None:
         raise error
     title = problems.PROBLEMS[refused.problem].title
-    ways = [("Try again", here)]
+    other = view.shorter() if refused.problem in _TOO_MUCH else []
+    ways = [*other, ("Try again", view.here()), *([] if other else [("How far is it stored?", view.to("/data"))])]
     return State(title, refused.detail, mark="bad", ways=ways, id=f"{refused.problem} · request {request_id}")
 
 
@@ -93,10 +97,10 @@ async def _shown(panel: Panel, around: Around, request_id: str) -> Shown | State
                 "Something unexpected happened",
                 "It is a bug; the log has it under this id.",
                 mark="bad",
-                ways=[("Try again", around.view.here())],
+                ways=[("Try again", around.view.here()), ("Overview", around.view.to("/"))],
                 id=f"internal · request {request_id}",
             )
-        return state_of(error, request_id, around.view.here())
+        return state_of(error, request_id, around.view)
 
 
 def panel_html(panel: Panel, around: Around, content: Content, *, is_stale: bool = False) -> Markup:

@@ -36,7 +36,7 @@ async def listed(around: Around) -> Shown | State:
             {
                 **row,
                 "href": view.to(f"/requests/{row['request_id']}"),
-                "when": moment(row["at"], view.now, with_seconds=True),
+                "when": moment(row["at"], view.clock, with_seconds=True),
                 "why": why("client", row["cause"]) if row["cause"] else None,
                 "asked": _asked(row),
                 "tone": {"error": "bad", "rejected": "warn", "invalid": "warn"}.get(row["outcome"], ""),

@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from api.pages import earlier, figures, money, steps
-from api.pages.address import Span
+from api.pages.address import Span, View
 from api.pages.charts import month as drawing
 from api.pages.charts import sparks
 from api.pages.earlier import Was
@@ -68,7 +68,7 @@ async def month(around: Around) -> Shown | State:
         before=_cumulative(before, view.before().span, places) if before else (),
         ticks=_ticks(start, length, view.now),
         now_words=str(usd(sum((row["usd"] or Decimal(0) for row in rows), Decimal(0)))),
-        **(_outlook(whole, per_hour, start, view.now) if is_month and whole else {}),
+        **(_outlook(whole, per_hour, start, view) if is_month and whole else {}),
     )
     label = f"Spend by cause, cumulative: {drawn.now_words} so far"
     return {
@@ -123,7 +123,7 @@ def _ticks(start: Any, n_days: float, now: Any) -> list[tuple[float, str]]:
     return marks
 
 
-def _outlook(whole: Month, per_hour: Decimal, start: Any, now: Any) -> dict[str, Any]:
+def _outlook(whole: Month, per_hour: Decimal, start: Any, view: View) -> dict[str, Any]:
     forecast = drawing.Forecast(float(whole.forecast), _float(whole.low), _float(whole.high))
     words = [str(usd(whole.forecast))]
     if whole.low is not None and whole.high is not None:
@@ -131,9 +131,9 @@ def _outlook(whole: Month, per_hour: Decimal, start: Any, now: Any) -> dict[str,
     found: dict[str, Any] = {"forecast": forecast, "forecast_words": words}
     if whole.budget is not None:
         found |= {"budget": float(whole.budget), "budget_words": f"budget {usd(whole.budget)}"}
-        gone = money.gone_at(whole, per_hour, now)
+        gone = money.gone_at(whole, per_hour, view.now)
         if gone is not None:
-            said = f"if the last 30 min went on: budget gone {moment(gone, now)}"
+            said = f"if the last 30 min went on: budget gone {moment(gone, view.clock)}"
             found["pace"] = ((gone - start).total_seconds() / 86400, said)
     return found
 
@@ -292,7 +292,7 @@ async def groups(around: Around) -> Shown | State:
     if not rows:
         return State("Nothing was paid today", "No call to a vendor since 00:00.")
     return {
-        "since": moment(start, view.now),
+        "since": moment(start, view.clock),
         "rows": [
             {
                 **row,
@@ -381,20 +381,21 @@ def lead(around: Around, shown: Mapping[str, Shown | State]) -> tuple[str, str]:
         first += f" Forecast {usd(whole.forecast)} at month end{band}."
     if wasted:
         first += f" {usd(wasted)}, {percent(float(wasted / spent)) if spent else ''}, bought nothing."
-    below = _pace_words(drawn["per_hour"], whole, view.now, table["n_unpriced"])
+    below = _pace_words(drawn["per_hour"], whole, view, table["n_unpriced"])
     if table["total_was"]:
         words = view.before_words
         below += f" {words[0].upper()}{words[1:]}: {table['total_was']}."
     return first, below
 
 
-def _pace_words(per_hour: Decimal, whole: Month | None, now: Any, n_unpriced: int) -> str:
+def _pace_words(per_hour: Decimal, whole: Month | None, view: View, n_unpriced: int) -> str:
     said = f"The last 30 min cost {pace(per_hour)} an hour"
     if whole is not None and whole.even_pace is not None:
         said += f" against a budget pace of {pace(whole.even_pace)}"
-        gone = money.gone_at(whole, per_hour, now)
+        gone = money.gone_at(whole, per_hour, view.now)
         if gone is not None:
-            said += f". If that went on, the budget would be gone on {day(gone, now)} at {gone:%H:%M}"
+            shown = gone.astimezone(view.clock.tzinfo)
+            said += f". If that went on, the budget would be gone on {day(shown, view.clock)} at {shown:%H:%M}"
     return said + "." + (f" {plural(n_unpriced, 'call')} unpriced, in no sum." if n_unpriced else "")
 
 

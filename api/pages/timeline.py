@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from api.pages import figures, heads, known, steps
-from api.pages.address import ticks
+from api.pages.address import Span, ticks
 from api.pages.charts import strips as drawing
 from api.pages.figures import duration, moment, percent, rate
 from api.pages.page import HAS_BEFORE, Around, Shown, both, together
@@ -48,16 +48,39 @@ async def strips(around: Around) -> Shown:
     ]
     drawn = [strip for strip in found if strip is not None]
     incident, events = _incident(history, alerts, around)
-    clock = drawing.Clock(ticks(view.span, view.now), events, incident)
+    clock = drawing.Clock(ticks(view.span, view.clock), events, incident)
     return {
         "wide": drawing.strips(drawn, clock, width=WIDE),
         "narrow": drawing.strips(drawn, clock, width=NARROW, is_narrow=True),
         "drawn": drawn,
+        "series": [
+            (strip, y, _texts(strip.values), _texts(strip.before) if strip.before else "")
+            for strip, y in zip(drawn, drawing.places(len(drawn)), strict=True)
+            if strip.values
+        ],
+        "table": _table(drawn, view.span, n, step),
         "from_ms": int(view.span.start.timestamp() * 1000),
         "to_ms": int(view.span.end.timestamp() * 1000),
         "step": str(duration(step)),
         HAS_BEFORE: any(steps.known(strip.before) for strip in drawn),
     }
+
+
+def _texts(values: Sequence[float | None]) -> str:
+    """Return values as a drawing's crosshair reads them: three figures each, blank where unknown."""
+    return " ".join(str(figures.number(value)) for value in values)
+
+
+def _table(drawn: Sequence[drawing.Strip], asked: Span, n: int, step: int) -> dict[str, Any]:
+    """Return the same as rows: a time, and the value of each strip then, that of longer steps at their beginning."""
+    columns = [(f"{strip.name}, {strip.unit}", strip.values) for strip in drawn if strip.values]
+    columns += [(f"{strip.name}, before", strip.before) for strip in drawn if strip.before]
+    rows = []
+    for at in range(n):
+        places = [(values, at * len(values) / n) for _, values in columns]
+        found = [values[int(place)] if place == int(place) else None for values, place in places]
+        rows.append((steps.started(asked, at, step), [figures.number(value) for value in found]))
+    return {"heads": [head for head, _ in columns], "rows": rows}
 
 
 Rows = Sequence[Mapping[str, Any]]
@@ -73,17 +96,18 @@ def _of_service(rows: Rows, before: Rows | None, n: int, step: int) -> list[draw
     then = [_per_second(before, n, step), _errors(before, n), _p99(before, n)] if before else [(), (), ()]
     return [
         drawing.Strip(
-            name="Requests", unit="per second, below: paid", values=per_second, part=paid, before=then[0],
+            name="Requests", unit="per second, below: paid", each=" a second", values=per_second, part=paid,
+            before=then[0],
             last=str(figures.number(per_second[now])),
             was=_was(then[0], lambda v: str(figures.number(v))) or f"{figures.number(paid[now])} paid",
         ),
         drawing.Strip(
-            name="Errors to clients", unit="% of requests", values=errors, before=then[1],
+            name="Errors to clients", unit="% of requests", each=" %", values=errors, before=then[1],
             last=_of_hundred(_last(errors)),
             was=_was(then[1], _of_hundred) or f"peak {figures.number(max(steps.known(errors), default=0.0), 2)}",
         ),
         drawing.Strip(
-            name="Client p99", unit="ms", values=slow, last=_milliseconds(_last(slow)), before=then[2],
+            name="Client p99", unit="ms", each=" ms", values=slow, last=_milliseconds(_last(slow)), before=then[2],
             was=_was(then[2], _milliseconds) or f"peak {figures.number(max(steps.known(slow), default=0.0))}",
         ),
     ]  # fmt: skip
@@ -142,7 +166,7 @@ def _of_spend(rows: Rows, before: Rows | None, n: int, step: int, budgets: Rows)
     middle = usual[len(usual) // 2] if usual else 0.0
     is_over = limit is not None and now > limit
     return drawing.Strip(
-        name="Paid spend", unit="USD per hour", values=per_hour, last=_dollars(now), before=then,
+        name="Paid spend", unit="USD per hour", each=" USD an hour", values=per_hour, last=_dollars(now), before=then,
         was=_was(then, lambda v: _dollars(v or 0.0)) or f"median {_dollars(middle)}",
         limit=limit, limit_words=f"budget pace {_dollars(limit)[1:]}" if limit else "", tone="bad" if is_over else "",
     )  # fmt: skip
@@ -166,7 +190,7 @@ def _of_head(lags: Lags, before: Lags | None, n: int, around: Around) -> drawing
     behind = worst.now or 0
     limit = heads.LIMIT_BLOCKS
     return drawing.Strip(
-        name="Head lag, blocks", unit=key[1], values=worst.values, last=f"{behind:,}", before=then,
+        name="Head lag, blocks", each=" blocks", unit=key[1], values=worst.values, last=f"{behind:,}", before=then,
         was=_was(then, lambda v: f"{v:,.0f}")
         or (str(duration(worst.seconds)) if behind else f"peak {worst.peak:,.0f}"),
         limit=float(limit),
@@ -208,6 +232,7 @@ def _of_mismatch(rows: Rows, before: Rows | None, n: int, around: Around) -> dra
     was = rate(sum(row["mismatch"] for row in mine), sum(row["n"] for row in mine))
     return drawing.Strip(
         name="Mismatch, %",
+        each=" %",
         unit=f"final, {worst[1]}",
         values=_mismatches(rows, worst, n),
         before=_mismatches(mine, worst, n) if mine else (),
@@ -237,4 +262,4 @@ def _incident(
     for row in history:
         if row["to_state"] == "open" and span.start <= row["at"] < at and at - row["at"] < timedelta(minutes=30):
             at, words = row["at"], f"{row['upstream']} opens"
-    return span.place(at), [(span.place(at), f"{moment(at, around.view.now)} {words}")]
+    return span.place(at), [(span.place(at), f"{moment(at, around.view.clock)} {words}")]

@@ -196,7 +196,7 @@ async def facts(around: Around) -> Shown | State:
         "mismatch": _mismatch(card),
         "head": head,
         "breaker": breaker,
-        "breaker_since": moment(_time(breaker["state_at"]), around.view.now) if breaker else figures.NEVER,
+        "breaker_since": moment(_time(breaker["state_at"]), around.view.clock) if breaker else figures.NEVER,
         "divergence": around.view.to("/divergence", shadow=card["upstream"]),
         "requests": around.view.to("/requests", upstream=card["upstream"]),
     }
@@ -259,7 +259,7 @@ async def lag(around: Around) -> Shown | State:
             height=60,
         ),
         "breaker": sparks.spans(spans, f"breaker of {card['upstream']}", width=380),
-        "axis": sparks.ticks(ticks(view.span, view.now, most=5), width=380),
+        "axis": sparks.ticks(ticks(view.span, view.clock, most=5), width=380),
         "now": mine.now,
         "peak": f"{mine.peak:,.0f}",
         "peak_was": f"{was.peak:,.0f}" if was else "",
@@ -313,7 +313,7 @@ async def errors(around: Around) -> Shown | State:
     rows = [row for row in rows if row["upstream"] == card["upstream"]]
     if not rows:
         return State("Nothing went wrong", "Every call in this range was answered.")
-    return {"rows": [{**row, "last": moment(row["last_at"], around.view.now)} for row in rows]}
+    return {"rows": [{**row, "last": moment(row["last_at"], around.view.clock)} for row in rows]}
 
 
 def lead(around: Around, shown: Mapping[str, Shown | State]) -> tuple[str, str]:

@@ -1,9 +1,12 @@
 """Every page in a real browser: nothing refused, nothing said, nothing cut, nothing that keeps somebody out."""
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -256,6 +259,66 @@ def test_the_range_before_is_a_key_and_a_switch(browser: Browser, served: str) -
         page.locator("#range-from").fill("now-6h")
         page.locator("[data-compare]").check()
         page.wait_for_url("**/upstreams?from=now-6h&to=now&compare=1")
+        assert said == []
+
+
+def test_a_range_is_taken_back(browser: Browser, served: str) -> None:
+    """Backspace leads through the ranges of this page, one after the other; another page has nothing to take back."""
+    with opened(browser) as (page, said):
+        page.goto(served + "/upstreams", wait_until="networkidle")
+        for key, address in (
+            ("2", "**/upstreams?from=now-3h&to=now"),
+            ("[", "**/upstreams?from=*Z&to=*Z"),
+            ("Backspace", "**/upstreams?from=now-3h&to=now"),
+            ("Backspace", "**/upstreams"),
+        ):
+            page.keyboard.press(key)
+            page.wait_for_url(address)
+            page.wait_for_load_state("networkidle")
+        page.goto(served + "/heads", wait_until="networkidle")
+        page.keyboard.press("Backspace")
+        page.keyboard.press("?")
+        expect(page.locator("#help")).to_be_visible()
+        assert page.url == served + "/heads"
+        assert said == []
+
+
+def test_a_crosshair_says_what_each_was(browser: Browser, served: str) -> None:
+    """Under the pointer: the moment, and the value of each quantity beside its strip; all of them as a table too."""
+    with opened(browser) as (page, said):
+        page.goto(served + "/?from=now-1h&compare=1", wait_until="networkidle")
+        page.wait_for_function(READY)
+        box = page.locator("#p-strips svg.strips").first.bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + 400, box["y"] + 90)
+        words = page.locator("#p-strips .cross-words")
+        expect(words).to_have_count(7)
+        texts = words.all_text_contents()
+        assert re.fullmatch(r"\d\d:\d\d", texts[0])
+        assert re.fullmatch(r"[\d.]+ a second · before [\d.]+", texts[1])
+        page.locator("#p-strips summary", has_text="As table").click()
+        expect(page.locator("#p-strips .rows tbody tr")).to_have_count(180)
+        assert page.locator("#p-strips .rows th").count() == 13
+        assert said == []
+
+
+def test_times_are_those_of_the_reader_where_wanted(browser: Browser, served: str) -> None:
+    """The menu offers the browser's zone; then times are of it, and UTC stands behind them."""
+    with opened(browser, timezone_id="Europe/Berlin") as (page, said):
+        page.goto(served + "/requests", wait_until="networkidle")
+        first = page.locator("#p-list tbody time").first
+        utc, whole = first.text_content() or "", first.get_attribute("title") or ""
+        page.locator(".top summary", has_text="Time").click()
+        page.locator("[data-zone-link]").click()
+        page.wait_for_url("**/requests?tz=Europe*Berlin")
+        shown = page.locator("#p-list tbody time").first
+        assert whole[11:19] == utc[-8:]
+        assert shown.get_attribute("title") == whole
+        hour = datetime.fromisoformat(whole).astimezone(ZoneInfo("Europe/Berlin"))
+        assert (shown.text_content() or "").endswith(f"{hour:%H:%M:%S}")
+        page.goto(served + "/upstreams/op-2?tz=Europe/Berlin", wait_until="networkidle")
+        expect(page.locator("#p-latency .plot canvas")).to_have_count(1)
+        assert "Europe/Berlin" in (page.locator("#p-latency .u-legend").text_content() or "")
         assert said == []
 
 

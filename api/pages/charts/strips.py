@@ -40,6 +40,8 @@ class Strip:
     limit_words: str = ""
     tone: str = ""
     """`bad` or `warn` where it passed its limit."""
+    each: str = ""
+    """The unit behind a single value: ` ms`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,11 @@ def strips(series: Sequence[Strip], clock: Clock, *, width: float, is_narrow: bo
         f"{strip.name}, {strip.unit}, now {strip.last or 'unknown'}" for strip in series
     )
     return svg.element(width, height, body, label, "strips")
+
+
+def places(n: int) -> list[float]:
+    """Return where each of so many strips begins in the wide drawing, in pixels from its top."""
+    return [_HEAD + number * (_WIDE.above + _WIDE.tall + _WIDE.gap) + _WIDE.above for number in range(n)]
 
 
 def _thinned(ticks: Sequence[tuple[float, str]], is_narrow: bool) -> Sequence[tuple[float, str]]:

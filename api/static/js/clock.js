@@ -1,5 +1,7 @@
-// Drawings with a time axis: a crosshair names the moment under the pointer, and dragging sets the range.
+// Drawings with a time axis: a crosshair names the moment under the pointer and the values there; dragging sets the range.
 // data-from, data-to: the ends in ms; data-left, data-right: pixels beside the plot; data-set: the address to go to.
+// Inside, one element for each quantity: data-series (values at even steps, blank = unknown), data-before (the same in the
+// range before), data-unit, data-y (where its strip begins); data-bars where values fill their steps and are no points.
 function placed(chart, event) {
   const box = chart.getBoundingClientRect();
   const left = Number(chart.dataset.left || 0), right = Number(chart.dataset.right || 0);
@@ -23,36 +25,40 @@ function line(svg, name, x) {
   found.setAttribute("x2", x.toFixed(1));
 }
 
-function say(svg, x, words) {
-  let text = svg.querySelector(".cross-words");
-  if (!text) {
-    text = document.createElementNS(NS, "text");
-    text.setAttribute("class", "cross-words lab2 halo");
-    text.setAttribute("y", "11");
-    svg.append(text);
-  }
+function say(svg, x, y, words) {
+  const text = document.createElementNS(NS, "text");
+  text.setAttribute("class", "cross-words lab2 halo");
+  text.setAttribute("y", String(y));
   const isRight = x > svg.viewBox.baseVal.width / 2;
   text.setAttribute("x", (x + (isRight ? -5 : 5)).toFixed(1));
   text.setAttribute("text-anchor", isRight ? "end" : "start");
   text.textContent = words;
+  svg.append(text);
 }
 
 function clear(chart) {
   for (const mark of chart.querySelectorAll(".cross, .cross-words, .cross-start")) mark.remove();
 }
 
-function valuesAt(chart, at) {
-  const from = Number(chart.dataset.from), to = Number(chart.dataset.to);
-  const said = [];
-  for (const series of chart.querySelectorAll("[data-series]")) {
-    const values = series.dataset.series.split(" ");
-    const value = values[Math.min(values.length - 1, Math.max(0, Math.round(((at - from) / (to - from)) * (values.length - 1))))];
-    if (value !== undefined && value !== "") said.push(`${series.dataset.name} ${value}`);
-  }
-  return said.join(" · ");
+function valueAt(text, place, isBars) {
+  const values = text.split(" ");
+  const step = isBars ? Math.floor(place * values.length) : Math.round(place * (values.length - 1));
+  return values[Math.min(Math.max(step, 0), values.length - 1)];
 }
 
-const shown = (at) => new Date(at).toISOString().slice(11, 16);
+// What each quantity is at a place from 0 to 1, beside its strip.
+function sayValues(chart, svg, x, place) {
+  for (const { dataset } of chart.querySelectorAll("[data-series]")) {
+    const isBars = dataset.bars !== undefined;
+    const now = valueAt(dataset.series, place, isBars);
+    const before = dataset.before ? valueAt(dataset.before, place, isBars) : "";
+    const said = `${now ? `${now}${dataset.unit}` : "unknown"}${before ? ` · before ${before}` : ""}`;
+    say(svg, x, Number(dataset.y) + 10, said);
+  }
+}
+
+const hours = new Intl.DateTimeFormat("en-GB", { timeZone: document.body.dataset.zone, hour: "2-digit", minute: "2-digit" });
+const shown = (at) => hours.format(at);
 let start = null;
 
 document.addEventListener("pointermove", (event) => {
@@ -61,14 +67,16 @@ document.addEventListener("pointermove", (event) => {
   if (!chart || event.pointerType === "touch") return;
   const svg = event.target.closest("svg");
   if (!svg) return;
-  const { x, at, isInside } = placed(svg.closest("[data-from]").querySelector("svg") === svg ? chart : chart, event);
+  const { x, at, isInside } = placed(chart, event);
+  for (const words of chart.querySelectorAll(".cross-words")) words.remove();
   if (!isInside) {
     clear(chart);
     return;
   }
   line(svg, "cross", x);
-  const values = valuesAt(chart, at);
-  say(svg, x, start ? `${shown(start.at)} to ${shown(at)}` : shown(at) + (values ? ` · ${values}` : ""));
+  say(svg, x, svg.viewBox.baseVal.height - 4, start ? `${shown(start.at)} to ${shown(at)}` : shown(at));
+  const from = Number(chart.dataset.from), to = Number(chart.dataset.to);
+  if (!start) sayValues(chart, svg, x, (at - from) / (to - from));
 });
 
 document.addEventListener("pointerdown", (event) => {

@@ -2,6 +2,7 @@
 import { copyText } from "./copy.js";
 import { openFind } from "./find.js";
 import { togglePause } from "./live.js";
+import { undoRange } from "./ranges.js";
 import { toggleTheme } from "./theme.js";
 
 let leader = false;
@@ -45,6 +46,7 @@ const keys = {
   "[": () => follow("[data-key=back]"),
   "]": () => follow("[data-key=forth]"),
   b: () => follow("[data-compare]"),
+  Backspace: undoRange,
   t: toggleTheme,
   "?": () => document.getElementById("help")?.showModal(),
   c: () => {

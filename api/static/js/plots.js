@@ -69,9 +69,12 @@ async function draw(holder) {
   const address = holder.dataset.set;
   DRAWN.get(holder)?.destroy();
   holder.replaceChildren();
+  const zone = document.body.dataset.zone;
+  // Swedes write dates as ISO 8601 does.
+  const form = new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short", timeStyle: "short" });
   const clock = (second, long) => {
-    const iso = new Date(second * 1e3).toISOString();
-    return long ? iso.slice(0, 10) : iso.slice(11, 16);
+    const [day, hour] = form.format(second * 1e3).split(" ");
+    return long ? day : hour;
   };
   const ink = { stroke: resolved("text-3"), grid: { stroke: resolved("line"), width: 1 }, ticks: { stroke: resolved("line") }, font: "11px sans-serif" };
   const plot = new window.uPlot({
@@ -80,10 +83,10 @@ async function draw(holder) {
     cursor: { drag: { x: true, y: false, setScale: !address } },
     hooks: address ? { setSelect: [(drawn) => lead(drawn, address)] } : {},
     legend: { markers: { dash: (_, place) => strokes[place]?.mark ?? "solid" } },
-    tzDate: (second) => window.uPlot.tzDate(new Date(second * 1e3), "Etc/UTC"),
+    tzDate: (second) => window.uPlot.tzDate(new Date(second * 1e3), zone === "UTC" ? "Etc/UTC" : zone),
     axes: [{ ...ink, values: (_, marks, __, ___, step) => marks.map((second) => clock(second, step >= 86400)) }, { ...ink, size: 64 }],
     series: usable.map((at, place) => place === 0
-      ? { label: "UTC", value: (_, second) => (second == null ? "" : new Date(second * 1e3).toISOString().slice(0, 16).replace("T", " ")) }
+      ? { label: zone, value: (_, second) => (second == null ? "" : form.format(second * 1e3)) }
       : { label: names[at], ...strokes[place], spanGaps: true, points: { show: columns[0].length < 40 } }),
   }, usable.map((at) => columns[at]), holder);
   DRAWN.set(holder, plot);

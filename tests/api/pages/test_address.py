@@ -135,6 +135,58 @@ def test_the_comparison_is_carried_along_and_can_be_left() -> None:
     assert "compare=1" in found.moved(-1)
 
 
+def test_times_are_shown_in_the_zone_of_the_address() -> None:
+    """The range stays what it is; words and axes are of the zone, and round there: India is half an hour off."""
+    query = (("from", "2026-11-17T23:47:00Z"), ("to", "2026-11-18T02:47:00Z"))
+    utc, india = view(*query), view(*query, ("tz", "Asia/Kolkata"))
+
+    assert india.span == utc.span
+    assert india.now == utc.now
+    assert india.words() == "18 Nov 05:17 to 18 Nov 08:17"
+    assert [words for _, words in address.ticks(india.span, india.clock)] == [
+        "05:30", "06:00", "06:30", "07:00", "07:30", "08:00"
+    ]  # fmt: skip
+    assert next(words for _, words in address.ticks(view(("tz", "Asia/Kolkata")).span, india.clock)) == "12 Nov"
+    assert (utc.zone_words, india.zone_words) == ("UTC", "Kolkata time")
+    assert india.to("/spend").endswith("&tz=Asia/Kolkata")
+    assert india.with_zone("") == utc.here()
+
+
+def test_reckoning_stays_in_utc_over_a_change_of_the_clock() -> None:
+    """Three hours are three hours in the night in which Berlin goes back one; the words say what its clocks showed."""
+    now = datetime(2026, 10, 25, 2, 30, tzinfo=UTC)
+    found = address.view("/", [("tz", "Europe/Berlin"), ("from", "now-3h")], now, default_from="now-3h")
+
+    assert found.span.seconds == 3 * 3600
+    assert found.before().span.start == datetime(2026, 10, 24, 20, 30, tzinfo=UTC)
+    assert [words for _, words in address.ticks(found.span, found.clock, most=3)] == ["02:00", "02:00", "03:00"]
+
+
+@pytest.mark.parametrize("name", ["Mars/Base", "../etc/passwd", "Europe", "/etc/localtime", "x" * 300, "a\0b"])
+def test_what_is_no_zone_is_said(name: str) -> None:
+    """Whatever the text is."""
+    with pytest.raises(BadAddress, match="no time zone"):
+        view(("tz", name))
+
+
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [
+        ("now-90d", ["Last 30 days"]),
+        ("now-30d", ["Last 7 days"]),
+        ("now-1h", ["Last 15 min"]),
+        ("now-15m", []),
+        ("now-1m", []),
+    ],
+)
+def test_a_way_out_is_the_next_shorter_range(start: str, words: list[str]) -> None:
+    """The longest preset that is shorter; the shortest has none."""
+    found = view(("from", start)).shorter()
+
+    assert [name for name, _ in found] == words
+    assert all("&to=now" in address for _, address in found)
+
+
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_any_value_survives_its_link(method: str, network: str) -> None:
     """What is put into an address is read from it again."""

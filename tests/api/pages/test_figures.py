@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -188,6 +189,16 @@ def test_times_name_their_day_when_it_is_not_today() -> None:
         '<time datetime="2026-11-18T02:47:12Z" title="2026-11-18T02:47:12Z">02:47</time>'
     )
     assert not figures.moment(None, NOW)
+
+
+def test_a_time_is_shown_in_the_zone_of_now_and_told_in_utc() -> None:
+    """What is another day there is another day here; hover and tools have UTC."""
+    found = figures.moment(NOW - timedelta(hours=3), NOW.astimezone(ZoneInfo("Asia/Tokyo")))
+    west = figures.moment(NOW - timedelta(hours=1), NOW.astimezone(ZoneInfo("America/New_York")))
+
+    assert (found.text, found.iso) == ("08:47", "2026-11-17T23:47:12Z")
+    assert west.text == "20:47"
+    assert figures.day(NOW, NOW.astimezone(ZoneInfo("America/New_York"))) == "17 Nov"
 
 
 def test_heights_and_hashes() -> None:
