@@ -8,6 +8,7 @@
 -- param generic_path String: where, without indexes
 -- param class String: what kind of difference
 -- param finality String = 'finalized': only pairs of this finality; empty = all
+-- param outcome String = '': of the pairs that have it, only those with this outcome; the rest of them is in no count; empty = all
 -- column member String: user, primary, distance to head, size of the answer, masks
 -- column value String: its value
 -- column n_these UInt64 [pairs]: pairs that have the difference and this value
@@ -56,6 +57,7 @@ FROM
             AND network = {network:String} AND method = {method:String} AND shadow_upstream = {shadow:String}
             AND ({finality:String} = '' OR finality = {finality:String})
             AND (outcome IN ('identical', 'identical_masked', 'tolerated', 'mismatch'))
+            AND ({outcome:String} = '' OR outcome = {outcome:String} OR NOT is_this)
     )
 )
 GROUP BY member, value

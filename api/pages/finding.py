@@ -359,8 +359,7 @@ async def common(around: Around) -> Shown | State:
     row = await found(around)
     if row is None:
         return _absent(around)
-    asked = {key: value for key, value in _asked(around, row).items() if key != "outcome"}
-    rows = await around.rows("difference_members", **asked)
+    rows = await around.rows("difference_members", **_asked(around, row))
     best: dict[str, Mapping[str, Any]] = {}
     for one in rows:
         best.setdefault(one["member"], one)

@@ -294,6 +294,15 @@ def test_members_are_counted_against_all_others(reader: Store) -> None:
 def test_a_pair_has_both_bodies(reader: Store) -> None:
     """And what judging it again needs."""
     (row,) = ask(reader, "pair", id="r21", shadow="s1")
+def test_members_can_be_those_of_the_pairs_that_a_page_counts(reader: Store) -> None:
+    """With an outcome as many pairs as `differences` counts; those with another one are no others either."""
+    rows = {(row["member"], row["value"]): row for row in ask(reader, "difference_members", outcome="mismatch", **THIS)}
+    (counted,) = ask(reader, "differences", finding=finding_of(**THIS))
+
+    row = rows["primary", "p1"]
+    assert (row["n_these"], row["n_others"]) == (counted["n_pairs"], 2) == (2, 2)
+
+
 
     assert row["params"] == '["0x64"]'
     assert row["primary_body"] == '[{"n":1},{"n":2},{"n":9}]'
