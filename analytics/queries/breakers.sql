@@ -9,6 +9,7 @@
 -- column state String: at the end of the range; closed where it never changed
 -- column state_at Nullable(DateTime64(3, 'UTC')) [UTC]: since when; NULL = it never changed
 -- column n_opened UInt64: times that it opened in the range
+-- column open_seconds Float64 [s]: how long it was open in the range; half open is not counted
 -- column n_calls UInt64 [calls]: calls for clients and probes in the range
 -- column misses Map(String, UInt64) [calls]: error class → calls without an answer in the range
 SELECT
@@ -18,6 +19,7 @@ SELECT
     if(b.state = '', 'closed', b.state) AS state,
     b.state_at AS state_at,
     b.n_opened AS n_opened,
+    b.open_seconds AS open_seconds,
     a.n_calls AS n_calls,
     mapFromArrays(a.reasons, a.counts) AS misses
 FROM
@@ -52,7 +54,12 @@ FULL OUTER JOIN
         upstream,
         argMax(to_state, t.at) AS state,
         toNullable(max(t.at)) AS state_at,
-        countIf(to_state = 'open' AND t.at >= {from:DateTime64(3)}) AS n_opened
+        countIf(to_state = 'open' AND t.at >= {from:DateTime64(3)}) AS n_opened,
+        arraySort(x -> (x.1, x.4), groupArray((t.at, from_state, to_state, t.event_id))) AS changes,
+        arrayConcat([{from:DateTime64(3)}], arrayMap(x -> greatest(x.1, {from:DateTime64(3)}), changes), [{to:DateTime64(3)}]) AS moments,
+        arrayConcat([changes[1].2], arrayMap(x -> x.3, changes)) AS states,
+        arraySum((s, first, last) -> if(s = 'open', dateDiff('millisecond', first, last) / 1000, 0),
+            states, arrayPopBack(moments), arrayPopFront(moments)) AS open_seconds
     FROM gnomon.breaker_transitions AS t
     WHERE t.at >= {from:DateTime64(3)} - INTERVAL 7 DAY AND t.at < {to:DateTime64(3)}
         AND ({network:String} = '' OR network = {network:String})

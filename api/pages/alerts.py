@@ -10,11 +10,11 @@ from markupsafe import Markup
 
 from analytics.alerting.rules import Rule
 from api.pages import earlier, figures, known
-from api.pages.address import Span, ticks
+from api.pages.address import ticks
 from api.pages.charts import sparks
 from api.pages.earlier import Was
 from api.pages.figures import duration, iso, moment, percent, plural
-from api.pages.heads import open_spans
+from api.pages.heads import breaker_changes, open_spans
 from api.pages.page import HAS_BEFORE, Around, Chip, Page, Panel, Shown, State, both, together
 from api.pages.told import told
 
@@ -23,6 +23,8 @@ REASONS = ("timeout", "transport", "status", "parse", "validate", "rpcerror", "q
 N_CHANGES = 30
 TRAFFIC_SECONDS = 120
 HISTORY_DAYS = 7
+LOOKED_BACK = timedelta(days=90)
+"""What fires since longer than that is not looked for."""
 MIN_FOLDED = 4
 """As many rules that were quiet all the time stand in one line; fewer have a row each."""
 
@@ -50,8 +52,8 @@ async def rules(around: Around) -> Shown | State:
     end = view.span.end
     start = end - timedelta(days=HISTORY_DAYS)
     firing, history, silences = await together(
-        around.rows("alerts_firing", from_=iso(end - timedelta(days=90))),
-        around.rows("alert_history", from_=iso(start)),
+        around.rows("alerts_firing", from_=iso(end - LOOKED_BACK)),
+        around.rows("alert_history", from_=iso(end - LOOKED_BACK)),
         around.rows("silences"),
     )
     only = view.get("rule")
@@ -119,7 +121,7 @@ def _quiet(
     end: datetime,
 ) -> RuleRow:
     silence = _silence(silences, rule.name, "", end)
-    mine = [row for row in history if row["rule"] == rule.name and row["resolved_at"] is not None]
+    mine = [row for row in history if row["rule"] == rule.name and (row["resolved_at"] or start) > start]
     last = max(mine, key=lambda row: row["resolved_at"], default=None)
     said = ""
     if silence is not None:
@@ -162,9 +164,9 @@ def _strip(history: Sequence[Mapping[str, Any]], rule: str, subject: str, start:
     seconds = (end - start).total_seconds()
     spans = []
     for row in history:
-        if row["rule"] == rule and subject in ("", row["subject"]):
+        until = row["resolved_at"] or end
+        if row["rule"] == rule and subject in ("", row["subject"]) and until > start:
             first = max((row["fired_at"] - start).total_seconds() / seconds, 0.0)
-            until = row["resolved_at"] or end
             spans.append(sparks.Span(first, min((until - start).total_seconds() / seconds, 1.0), "open"))
     times = plural(len(spans), "time") if spans else "never"
     return sparks.spans(spans, f"fired {times} in {HISTORY_DAYS} days", width=150, height=18)
@@ -182,7 +184,7 @@ class BreakerRow:
     tier: str
     state: str
     n_opened: int
-    time_open: str
+    time_open: figures.Figure
     line: Markup
     misses: Sequence[int]
     others: int
@@ -192,9 +194,7 @@ class BreakerRow:
 
 async def breakers(around: Around) -> Shown | State:
     view = around.view
-    (rows, old_rows), (history, old_history) = await together(
-        both(lambda one: one.rows("breakers"), around), both(lambda one: one.rows("breaker_history"), around)
-    )
+    (rows, old_rows), history = await together(both(lambda one: one.rows("breakers"), around), breaker_changes(around))
     only = view.get("upstream")
     rows = [row for row in rows if only in ("", row["upstream"])]
     configured = {(one.network, one.id): one.tier for one in known.upstreams(around.settings)}
@@ -205,9 +205,7 @@ async def breakers(around: Around) -> Shown | State:
     for row in rows:
         key = (row["network"], row["upstream"])
         spans = open_spans(history, *key, view.span)
-        was_open = _seconds_open(spans, view.span)
         old = next((one for one in old_rows or () if (one["network"], one["upstream"]) == key), None)
-        open_before = _seconds_open(open_spans(old_history or (), *key, view.before().span), view.before().span)
         misses = row["misses"]
         groups.setdefault(row["network"], []).append(
             BreakerRow(
@@ -216,13 +214,15 @@ async def breakers(around: Around) -> Shown | State:
                 tier=configured.get(key, row["tier"]),
                 state=row["state"],
                 n_opened=row["n_opened"],
-                time_open=str(duration(was_open)) if was_open else "",
+                time_open=duration(row["open_seconds"] or None),
                 line=sparks.spans(spans, f"{row['upstream']}: opened {plural(row['n_opened'], 'time')} in the range"),
                 misses=[misses.get(reason, 0) for reason in REASONS],
                 others=sum(n for reason, n in misses.items() if reason not in REASONS),
                 n_opened_was=earlier.level(row["n_opened"], old["n_opened"] if old else None),
                 time_open_was=earlier.amount(
-                    was_open, open_before if old else None, duration(open_before) if open_before else figures.UNKNOWN
+                    row["open_seconds"],
+                    old["open_seconds"] if old else None,
+                    duration(old["open_seconds"] or None) if old else figures.UNKNOWN,
                 ),
             )
         )
@@ -235,10 +235,6 @@ async def breakers(around: Around) -> Shown | State:
         "history": history,
         HAS_BEFORE: bool(old_rows),
     }
-
-
-def _seconds_open(spans: Sequence[sparks.Span], asked: Span) -> float:
-    return sum(one.end - one.start for one in spans if one.css_class == "open") * asked.seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,8 +329,11 @@ def _open_words(around: Around, content: Shown) -> str:
     said = []
     for row in now_open[:2]:
         mine = [c for c in content["history"] if (c["network"], c["upstream"]) == (row["network"], row["upstream"])]
-        first = next((c for c in reversed(mine) if c["to_state"] == "open" and c["from_state"] == "closed"), None)
-        trials = [c for c in mine if c["from_state"] == "half_open" and c["to_state"] == "open"]
+        first = next((c for c in mine if c["to_state"] == "open" and c["from_state"] == "closed"), None)
+        trials = [
+            c for c in mine
+            if c["from_state"] == "half_open" and c["to_state"] == "open" and first and c["at"] >= first["at"]
+        ]  # fmt: skip
         words = f"{row['upstream']} is {row['state'].replace('_', ' ')}"
         if first is not None:
             n = sum(first["counters"].values())

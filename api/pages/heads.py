@@ -2,14 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from api.pages import steps
 from api.pages.address import Span
 from api.pages.charts import sparks
+from api.pages.figures import iso
 from api.pages.known import BLOCK_SECONDS
 from api.pages.page import Around
 
+LOOKED_BACK = timedelta(days=7)
+"""What changed longer before the range is not looked for, as in the question `breakers`."""
 LIMIT_BLOCKS = 5
 """More is lagging: the threshold of the shipped rule HeadLag."""
 
@@ -93,12 +97,17 @@ def block_seconds(rows: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]], n
     return found
 
 
+async def breaker_changes(around: Around) -> list[dict[str, Any]]:
+    """Return the changes of breakers, the newest first: of the range, and before it as far as a state is looked for."""
+    return await around.rows("breaker_history", from_=iso(around.view.span.start - LOOKED_BACK))
+
+
 def open_spans(history: Sequence[Mapping[str, Any]], network: str, upstream: str, asked: Span) -> list[sparks.Span]:
     """
     Return when a breaker was open or half open, on a scale from 0 to 1.
 
     Args:
-        history: rows of `breaker_history`, the newest first; before the first change it was in its `from_state`.
+        history: rows of `breaker_changes`, the newest first; before the first change it was in its `from_state`.
     """
     changes = [row for row in reversed(history) if (row["network"], row["upstream"]) == (network, upstream)]
     found: list[sparks.Span] = []
@@ -107,7 +116,7 @@ def open_spans(history: Sequence[Mapping[str, Any]], network: str, upstream: str
     state, start = changes[0]["from_state"], 0.0
     for row in [*changes, None]:
         end = 1.0 if row is None else asked.place(row["at"])
-        if state != "closed":
+        if state != "closed" and end > 0:
             css_class = "open" if state == "open" else "half"
             found.append(
                 sparks.Span(

@@ -77,8 +77,8 @@ async def _evidence(one: Told, around: Around) -> tuple[Markup, str, str]:
         case "breaker":
             rows = await around.rows("breakers")
             row = next((r for r in rows if (r["network"], r["upstream"]) == (one.network, one.upstream)), None)
-            history = await around.rows("breaker_history")
-            found = heads.open_spans(history, one.network, one.upstream, around.view.span)
+            changes = await heads.breaker_changes(around)
+            found = heads.open_spans(changes, one.network, one.upstream, around.view.span)
             spark = sparks.spans(found, f"breaker of {one.upstream} over the range", width=110, height=22)
             misses = sorted((row["misses"] if row else {}).items(), key=lambda item: -item[1])[:2]
             words = ", ".join(f"{n:,} × {reason}" for reason, n in misses) or "no miss in the range"

@@ -34,7 +34,7 @@ async def strips(around: Around) -> Shown:
         both(lambda one: one.rows("service_over_time", step=str(step)), around),
         both(lambda one: one.rows("spend_in_steps", step=str(step)), around),
         both(lambda one: heads.lags(one, step), around),
-        around.rows("breaker_history"),
+        heads.breaker_changes(around),
         both(lambda one: one.rows("divergence_in_steps", step=str(slow)), around),
         around.rows("budgets"),
         firing(around),
@@ -200,14 +200,17 @@ def _of_head(lags: Lags, before: Lags | None, n: int, around: Around) -> drawing
 
 
 def _of_breaker(history: Sequence[Mapping[str, Any]], around: Around) -> drawing.Strip | None:
-    if not history:
-        return None
     span = around.view.span
-    all_spans = {
+    changed = {(row["network"], row["upstream"]) for row in history if row["at"] >= span.start}
+    found = {
         key: heads.open_spans(history, *key, span) for key in {(row["network"], row["upstream"]) for row in history}
     }
-    (_, upstream), spans = max(all_spans.items(), key=lambda item: sum(one.end - one.start for one in item[1]))
-    last = next(row["to_state"] for row in history if row["upstream"] == upstream)
+    all_spans = {key: spans for key, spans in sorted(found.items()) if spans or key in changed}
+    if not all_spans:
+        return None
+    key, spans = max(all_spans.items(), key=lambda item: sum(one.end - one.start for one in item[1]))
+    _, upstream = key
+    last = next(row["to_state"] for row in history if (row["network"], row["upstream"]) == key)
     tone = {"open": "bad", "half_open": "warn"}.get(last, "")
     others = len({(one.network, one.id) for one in known.upstreams(around.settings) if one.tier != "shadow"}) - 1
     open_now = sum(1 for found in all_spans.values() if found and found[-1].end >= 1) - (1 if last != "closed" else 0)

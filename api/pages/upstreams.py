@@ -11,7 +11,7 @@ from api.pages.charts import heads as drawing
 from api.pages.charts import sparks, svg
 from api.pages.earlier import NOT_ASKED, Was
 from api.pages.figures import count, duration, micros, moment, percent, rate, usd
-from api.pages.heads import LIMIT_BLOCKS, lags, open_spans
+from api.pages.heads import LIMIT_BLOCKS, breaker_changes, lags, open_spans
 from api.pages.page import HAS_BEFORE, Around, Page, Panel, Shown, State, both, together
 from api.routes.upstreams import cards
 
@@ -241,13 +241,13 @@ async def lag(around: Around) -> Shown | State:
         return card
     view = around.view
     step = steps.seconds_of(view.span, N_STEPS)
-    (found, before), history = await together(both(lambda one: lags(one, step), around), around.rows("breaker_history"))
+    (found, before), changes = await together(both(lambda one: lags(one, step), around), breaker_changes(around))
     mine = found.get((card["network"], card["upstream"]))
     if mine is None:
         return State("No head is known", "Its network has none, or it was never polled.")
     was = (before or {}).get((card["network"], card["upstream"]))
     top = svg.nice_top(max(mine.peak, 2.0 * LIMIT_BLOCKS))
-    spans = open_spans(history, card["network"], card["upstream"], view.span)
+    spans = open_spans(changes, card["network"], card["upstream"], view.span)
     return {
         "ridge": drawing.ridge(
             mine.values,

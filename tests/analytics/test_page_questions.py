@@ -340,6 +340,8 @@ def test_breakers_have_a_state_even_without_a_change(reader: Store) -> None:
 
 
 def test_stages_say_how_far_everything_is(reader: Store) -> None:
+    # The whole range; a minute and another one, half open left out.
+    assert [rows[name]["open_seconds"] for name in ("p1", "p2", "f1")] == [600, 120, 0]
     """One log, all of it stored, one poison record kept."""
     (row,) = ask(reader, "stages")
 

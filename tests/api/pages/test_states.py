@@ -265,6 +265,57 @@ def test_a_rule_that_was_asked_for_has_its_row() -> None:
     assert [row[1].text for row in rows] == ["HeadLag"]
 
 
+def change(hours: float, before: str, after: str, **more: Any) -> dict[str, Any]:
+    return {"at": NOW - timedelta(hours=hours), "network": "evm:1", "upstream": "geth-1", "from_state": before,
+            "to_state": after, "reason": "", "counters": {}, **more}  # fmt: skip
+
+
+def test_a_breaker_that_was_open_before_the_range_is_drawn_open() -> None:
+    """And told since when: by the opening that still holds, with the trials that it failed, not by an older one."""
+    row = {"network": "evm:1", "upstream": "geth-1", "tier": "primary", "state": "open", "state_at": NOW,
+           "n_opened": 0, "open_seconds": 3 * 3600.0, "n_calls": 0, "misses": {}}  # fmt: skip
+    history = [
+        change(4, "half_open", "open"), change(4.1, "open", "half_open"),
+        change(5, "closed", "open", reason="timeout", counters={"timeout": 3}),
+        change(20, "half_open", "closed"), change(20.1, "open", "half_open"),
+        change(21, "half_open", "open"), change(21.1, "open", "half_open"),
+        change(22, "closed", "open", reason="status", counters={"status": 9}),
+    ]  # fmt: skip
+    found = page(pages({"breakers": [row], "breaker_history": history}), "/breakers", from_="now-3h")
+    cells = next(cells for cells in found.by_id("p-breakers").rows() if len(cells) > 5)
+    drawn = [one.attributes for one in cells[4].all("rect", "open")]
+
+    assert (cells[3].value, cells[3].text) == ("10800.0", "3 h")
+    assert [(one["x"], one["width"]) for one in drawn] == [("0", "330")]
+    assert (
+        "geth-1 is open since 17 Nov 21:47 after 3 × timeout and failed its trials at 17 Nov 22:47."
+        in found.one("p", "lead").text
+    )
+
+
+def test_a_rule_that_fires_longer_than_the_strip_is_drawn_firing() -> None:
+    """From its left edge on; what was over before is not in it, and the rule counts as quiet."""
+    long = {"rule": "HeadLag", "subject": "evm:1/geth-1", "value": 9.0, "threshold": 5.0, "delivered": True}
+    over = {**long, "rule": "QuotaErrors", "fired_at": NOW - timedelta(days=20)}
+    rows = {
+        "alerts_firing": [{**long, "fired_at": NOW - timedelta(days=9)}],
+        "alert_history": [
+            {**long, "fired_at": NOW - timedelta(days=9), "resolved_at": None},
+            {**over, "resolved_at": NOW - timedelta(days=19)},
+        ],
+    }
+    api = pages(rows)
+    holder = api.services.holder
+    holder.value = dataclasses.replace(holder.value, rules=rules_of("HeadLag", "QuotaErrors"))
+    shown = {cells[1].one("b").text if cells[1].all("b") else cells[1].one("a").text: cells
+             for cells in page(api, "/alerts").by_id("p-rules").rows()}  # fmt: skip
+
+    assert [one.attributes["width"] for one in shown["HeadLag"][6].all("rect", "open")] == ["150"]
+    assert shown["HeadLag"][6].one("svg").attributes["aria-label"] == "fired 1 time in 7 days"
+    assert shown["QuotaErrors"][6].all("rect", "open") == []
+    assert shown["QuotaErrors"][7].text == ""
+
+
 def many_upstreams(n: int) -> Settings:
     lines = [f"- {{id: node-{i}, endpoint: 'http://127.0.0.1:1', evm: {{chainId: 1}}}}" for i in range(n)]
     return loads("projects:\n  - id: main\n    upstreams:\n      " + "\n      ".join(lines), environment={})
