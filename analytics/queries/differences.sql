@@ -18,6 +18,9 @@
 -- column n_pairs UInt64 [pairs]: pairs that have it
 -- column n_paths UInt64 [places]: places, all pairs together
 -- column n_judged UInt64 [pairs]: pairs of this network, method, shadow and finality with a verdict, in the same time
+-- column pairs_ratio Float64 [0 to 1]: n_pairs by n_judged; a pair can be there before it is counted, so by n_pairs at least
+-- column pairs_low Float64 [0 to 1]: lower end of its 95 % interval (Wilson)
+-- column pairs_high Float64 [0 to 1]: upper end
 -- column seen_at DateTime64(3, 'UTC') [UTC]: when it was first seen at all, up to 90 days before the range
 -- column first_at DateTime64(3, 'UTC') [UTC]: the first of the range
 -- column last_at DateTime64(3, 'UTC') [UTC]: the last
@@ -29,6 +32,10 @@
 -- column example_request_id String: the last request that showed it
 -- column primary_value String: JSON of what the primary gave there; empty = the member is absent
 -- column shadow_value String: the same of the shadow
+WITH
+    1.959963984540054 AS z,
+    (k, n) -> if(n = 0, NULL, if(k = 0, 0, greatest(0, (k / n + z * z / n / 2 - z * sqrt(k / n * (1 - k / n) / n + z * z / n / n / 4)) / (1 + z * z / n)))) AS low,
+    (k, n) -> if(n = 0, NULL, if(k = n, 1, least(1, (k / n + z * z / n / 2 + z * sqrt(k / n * (1 - k / n) / n + z * z / n / n / 4)) / (1 + z * z / n)))) AS high
 SELECT
     concat('F-', substring(hex(MD5(concat(network, '\n', method, '\n', shadow_upstream, '\n', generic_path, '\n', class))), 1, 8)) AS finding,
     f.network AS network,
@@ -39,6 +46,9 @@ SELECT
     uniqExact(f.request_id) AS n_pairs,
     sum(f.n_paths) AS n_paths,
     any(d.n_judged) AS n_judged,
+    n_pairs / greatest(n_judged, n_pairs) AS pairs_ratio,
+    assumeNotNull(low(n_pairs, greatest(n_judged, n_pairs))) AS pairs_low,
+    assumeNotNull(high(n_pairs, greatest(n_judged, n_pairs))) AS pairs_high,
     any(s.seen_at) AS seen_at,
     min(f.at) AS first_at,
     max(f.at) AS last_at,

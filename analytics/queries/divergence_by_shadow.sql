@@ -17,6 +17,12 @@
 -- column missing UInt64 [pairs]: the shadow never answered
 -- column undecided UInt64 [pairs]: a limit was reached
 -- column mismatch_ratio Nullable(Float64) [0 to 1]: mismatch by n_judged; NULL where that is 0
+-- column mismatch_low Nullable(Float64) [0 to 1]: lower end of its 95 % interval (Wilson)
+-- column mismatch_high Nullable(Float64) [0 to 1]: upper end
+WITH
+    1.959963984540054 AS z,
+    (k, n) -> if(n = 0, NULL, if(k = 0, 0, greatest(0, (k / n + z * z / n / 2 - z * sqrt(k / n * (1 - k / n) / n + z * z / n / n / 4)) / (1 + z * z / n)))) AS low,
+    (k, n) -> if(n = 0, NULL, if(k = n, 1, least(1, (k / n + z * z / n / 2 + z * sqrt(k / n * (1 - k / n) / n + z * z / n / n / 4)) / (1 + z * z / n)))) AS high
 SELECT
     network,
     shadow_upstream,
@@ -29,7 +35,9 @@ SELECT
     sumIf(d.n, outcome = 'incomparable') AS incomparable,
     sumIf(d.n, outcome = 'missing') AS missing,
     sumIf(d.n, outcome = 'undecided') AS undecided,
-    mismatch / nullIf(n_judged, 0) AS mismatch_ratio
+    mismatch / nullIf(n_judged, 0) AS mismatch_ratio,
+    low(mismatch, n_judged) AS mismatch_low,
+    high(mismatch, n_judged) AS mismatch_high
 FROM gnomon.divergence_parts AS d
 WHERE minute >= toStartOfMinute({from:DateTime64(3)}) AND minute < {to:DateTime64(3)}
     AND ({network:String} = '' OR network = {network:String})

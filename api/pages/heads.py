@@ -9,7 +9,6 @@ from api.pages import steps
 from api.pages.address import Span
 from api.pages.charts import sparks
 from api.pages.figures import iso
-from api.pages.known import BLOCK_SECONDS
 from api.pages.page import Around
 
 LOOKED_BACK = timedelta(days=7)
@@ -48,19 +47,20 @@ async def lags(around: Around, step: int, axis: str = "latest") -> dict[tuple[st
     found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
         found.setdefault((row["network"], row["upstream"]), []).append(row)
-    seconds = block_seconds(found, n, step)
-    return {key: _lag(mine, n, seconds[key[0]]) for key, mine in found.items()}
+    return {key: _lag(mine, n) for key, mine in found.items()}
 
 
-def _lag(rows: Sequence[Mapping[str, Any]], n: int, seconds: float) -> Lag:
+def _lag(rows: Sequence[Mapping[str, Any]], n: int) -> Lag:
     values: list[float | None] = [None] * n
     for row in rows:
         if row["is_heard"] and 0 <= row["step"] < n:
             values[row["step"]] = float(row["lag_blocks"])
     # The last step is only partly over: what was heard in the one before it still holds.
     now = next((value for value in reversed(values[-3:]) if value is not None), None)
-    last = rows[-1]["number"] if rows else None
-    return Lag(values, None if now is None else int(now), last, seconds, since(values, now))
+    last = rows[-1]
+    return Lag(
+        values, None if now is None else int(now), last["number"], last["block_seconds"] or 0.0, since(values, now)
+    )
 
 
 def since(values: Sequence[float | None], now: float | None) -> int | None:
@@ -76,25 +76,6 @@ def since(values: Sequence[float | None], now: float | None) -> int | None:
         if value is not None or now is None:
             first = step
     return first
-
-
-def block_seconds(rows: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]], n: int, step: int) -> dict[str, float]:
-    """Return the time between blocks per network: as known, else measured over the range by ten blocks at least."""
-    ends: dict[str, tuple[int, int, int, int]] = {}
-    for (network, _), mine in rows.items():
-        for row in mine:
-            low_step, low, high_step, high = ends.get(network, (n, 0, -1, 0))
-            if row["step"] < low_step or (row["step"] == low_step and row["number"] > low):
-                low_step, low = row["step"], row["number"]
-            if row["step"] > high_step or (row["step"] == high_step and row["number"] > high):
-                high_step, high = row["step"], row["number"]
-            ends[network] = (low_step, low, high_step, high)
-    found = {}
-    for network, (low_step, low, high_step, high) in ends.items():
-        known = BLOCK_SECONDS.get(network)
-        measured = (high_step - low_step) * step / (high - low) if high - low >= 10 else None
-        found[network] = known or (round(measured, 2) if measured else 0.0)
-    return found
 
 
 async def breaker_changes(around: Around) -> list[dict[str, Any]]:

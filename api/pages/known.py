@@ -13,11 +13,6 @@ NAMES: Mapping[str, str] = {
     "evm:11155111": "Sepolia", "evm:17000": "Holesky", "evm:560048": "Hoodi", "evm:31337": "local",
 }  # fmt: skip
 """What people call a chain; source: the chain list of the Ethereum Foundation (chainid.network)."""
-BLOCK_SECONDS: Mapping[str, float] = {
-    "evm:1": 12, "evm:10": 2, "evm:56": 0.75, "evm:100": 5, "evm:137": 2, "evm:8453": 2, "evm:42161": 0.25,
-    "evm:11155111": 12, "evm:17000": 12, "evm:560048": 12,
-}  # fmt: skip
-"""Seconds between blocks where nothing is measured yet."""
 _TIERS = ("primary", "fallback", "shadow")
 
 

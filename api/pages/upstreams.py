@@ -31,8 +31,8 @@ def _health(card: Mapping[str, Any]) -> dict[str, Any]:
     n = sum(row["n"] for row in rows)
     return {
         "n": n,
-        "n_failed": round(sum(row["failed_ratio"] * row["n"] for row in rows)),
-        "n_empty": round(sum(row["empty_ratio"] * row["n"] for row in rows)),
+        "n_failed": sum(row["n_failed"] for row in rows),
+        "n_empty": sum(row["n_empty"] for row in rows),
         "p50_us": max((row["p50_us"] for row in rows), default=None),
         "p99_us": max((row["p99_us"] for row in rows), default=None),
     }

@@ -84,6 +84,10 @@ _ROW: Final[Mapping[str, Any]] = {
     "account": _TEXT,
     "host": {**_TEXT, "description": "Of its endpoint; the rest may be a secret."},
     "is_configured": {"type": "boolean", "description": "false: it was called in the range, and is gone since."},
+    "sample_rate": {
+        "type": ["number", "null"],
+        "description": "Of a shadow: share of requests mirrored to it; else null.",
+    },
     "live": {"type": "array", "items": LIVE, "description": "How it stands at each proxy that answers, now."},
     **{
         member: {
@@ -118,7 +122,7 @@ _COLLECTION: Final = {
 }
 _ITEM: Final[Mapping[str, Any]] = {
     "upstream": "mine", "project": "main", "network": "evm:1", "tier": "primary", "vendor": "", "account": "",
-    "host": "127.0.0.1", "is_configured": True, "live": [],
+    "host": "127.0.0.1", "is_configured": True, "sample_rate": None, "live": [],
     **{member: [examples.row(load(name))] for member, name in _CARDS.items()},
 }  # fmt: skip
 _EXAMPLE: Final = {
@@ -290,6 +294,7 @@ def _configured(settings: Settings) -> Iterable[dict[str, Any]]:
                 "account": upstream.account,
                 "host": _host(upstream.display_endpoint),
                 "is_configured": True,
+                "sample_rate": upstream.shadow.sample_rate if upstream.shadow is not None else None,
             }
 
 
@@ -300,7 +305,10 @@ def _gone(
     key = (network, upstream)
     seen = {**(rows["health"].get(key) or [{}])[0], **(rows["spend"].get(key) or [{}])[0]}
     said = {member: seen.get(member, "") for member in ("tier", "vendor", "account")}
-    return {"upstream": upstream, "project": "", "network": network, **said, "host": "", "is_configured": False}
+    return {
+        "upstream": upstream, "project": "", "network": network, **said, "host": "", "is_configured": False,
+        "sample_rate": None,
+    }  # fmt: skip
 
 
 def _host(endpoint: str) -> str:

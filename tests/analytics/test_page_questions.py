@@ -208,6 +208,8 @@ def test_each_outcome_is_counted_apart(reader: Store) -> None:
 
     assert counts == {"n_judged": 5, "identical": 1, "identical_masked": 1, "tolerated": 1, "mismatch": 2}
     assert rows["s1"]["mismatch_ratio"] == 0.4
+    # Two of five, by hand of Wilson's formula.
+    assert (round(rows["s1"]["mismatch_low"], 4), round(rows["s1"]["mismatch_high"], 4)) == (0.1176, 0.7693)
     assert sum(row["missing"] for row in ask(reader, "divergence_by_shadow", finality="")) == 1
 
 
@@ -235,6 +237,7 @@ def test_a_difference_is_one_row(reader: Store) -> None:
     assert set(rows) == {"s1", "s2"}
     assert (row["finding"], row["generic_path"], row["class"]) == (finding_of(**THIS), PATH, "value")
     assert (row["n_pairs"], row["n_paths"], row["n_judged"]) == (2, 4, 5)
+    assert [round(row[name], 4) for name in ("pairs_ratio", "pairs_low", "pairs_high")] == [0.4, 0.1176, 0.7693]
     assert row["seen_at"] == START - timedelta(minutes=600)
     assert (row["first_at"], row["last_at"]) == (START + timedelta(minutes=2), START + timedelta(minutes=3))
     assert row["days"] == [0, 0, 0, 0, 0, 0, 2]
@@ -291,9 +294,6 @@ def test_members_are_counted_against_all_others(reader: Store) -> None:
     assert ("distance to head", "to 1,023 blocks") in rows
 
 
-def test_a_pair_has_both_bodies(reader: Store) -> None:
-    """And what judging it again needs."""
-    (row,) = ask(reader, "pair", id="r21", shadow="s1")
 def test_members_can_be_those_of_the_pairs_that_a_page_counts(reader: Store) -> None:
     """With an outcome as many pairs as `differences` counts; those with another one are no others either."""
     rows = {(row["member"], row["value"]): row for row in ask(reader, "difference_members", outcome="mismatch", **THIS)}
@@ -303,6 +303,9 @@ def test_members_can_be_those_of_the_pairs_that_a_page_counts(reader: Store) -> 
     assert (row["n_these"], row["n_others"]) == (counted["n_pairs"], 2) == (2, 2)
 
 
+def test_a_pair_has_both_bodies(reader: Store) -> None:
+    """And what judging it again needs."""
+    (row,) = ask(reader, "pair", id="r21", shadow="s1")
 
     assert row["params"] == '["0x64"]'
     assert row["primary_body"] == '[{"n":1},{"n":2},{"n":9}]'
@@ -337,11 +340,11 @@ def test_breakers_have_a_state_even_without_a_change(reader: Store) -> None:
         START + timedelta(minutes=5),
     )
     assert (rows["f1"]["state"], rows["f1"]["state_at"], rows["f1"]["misses"]) == ("closed", None, {})
+    # The whole range; a minute and another one, half open left out.
+    assert [rows[name]["open_seconds"] for name in ("p1", "p2", "f1")] == [600, 120, 0]
 
 
 def test_stages_say_how_far_everything_is(reader: Store) -> None:
-    # The whole range; a minute and another one, half open left out.
-    assert [rows[name]["open_seconds"] for name in ("p1", "p2", "f1")] == [600, 120, 0]
     """One log, all of it stored, one poison record kept."""
     (row,) = ask(reader, "stages")
 

@@ -212,6 +212,15 @@ def test_health_leaves_polls_out(reader: Store) -> None:
     assert rows["s1"] == (6, 0.166667)
 
 
+def test_health_has_counts_and_intervals(reader: Store) -> None:
+    """One of three failed, one was empty: the counts themselves, and Wilson's 95 %, by hand."""
+    row = next(row for row in ask(reader, "upstream_health") if row["upstream"] == "p1")
+
+    assert (row["n_failed"], row["n_empty"]) == (1, 1)
+    assert [round(row[name], 4) for name in ("failed_low", "failed_high")] == [0.0615, 0.7923]
+    assert [round(row[name], 4) for name in ("empty_low", "empty_high")] == [0.0615, 0.7923]
+
+
 def test_errors_are_grouped_by_class(reader: Store) -> None:
     """What went wrong, where."""
     rows = {(r["upstream"], r["outcome"], r["error_class"]): r["n"] for r in ask(reader, "errors_by_class")}

@@ -107,6 +107,18 @@ def test_pages_together_are_the_whole(api: Api, filled: EngineProcess, path: str
     assert [item["at"] for item in items] == sorted((item["at"] for item in items), reverse=True)
 
 
+@pytest.mark.parametrize(("step", "seconds"), [(1, 1.0), (60, None)])
+def test_the_time_between_blocks_is_measured_where_the_chain_is_not_known(
+    api: Api, step: int, seconds: float | None
+) -> None:
+    """Twenty blocks a second apart; within one step nothing can be measured, and nothing is made up."""
+    start = datetime.fromtimestamp(AT / 10**9, UTC)
+    ends = {"from_": start.isoformat(), "to": start.replace(second=start.second + 20).isoformat()}
+    items = api.get("/v1/heads/lag_in_steps", step=step, **ends).json()["items"]
+
+    assert {item["block_seconds"] for item in items} == {seconds}
+
+
 def test_spend_adds_up(api: Api, filled: EngineProcess) -> None:
     """The parts of each view of the money are the whole, to the last decimal."""
     with Store.connect(filled.url) as store:

@@ -327,7 +327,7 @@ def test_who_serves_takes_one_look(n: int, n_shown: int, n_left: int) -> None:
     opened = {"network": "evm:1", "upstream": f"node-{n - 1}", "tier": "primary", "state": "open", "misses": {},
               "n_opened": 1, "n_calls": 1, "state_at": NOW}  # fmt: skip
     called = {"network": "evm:1", "upstream": f"node-{n - 2}", "tier": "primary", "n": 50, "failed_ratio": 0.0,
-              "empty_ratio": 0.0, "cancelled": 0, "p50_us": 1, "p99_us": 1}  # fmt: skip
+              "empty_ratio": 0.0, "n_failed": 0, "n_empty": 0, "cancelled": 0, "p50_us": 1, "p99_us": 1}  # fmt: skip
     found = page(pages({"breakers": [opened], "upstream_health": [called]}, many_upstreams(n)), "/").by_id("p-serving")
     links = [link.text for link in found.all("a") if "/upstreams/" in link.attributes["href"]]
 

@@ -55,6 +55,7 @@ def test_what_is_configured_is_there_without_a_call() -> None:
         ("main", "s1", "evm:31337", "shadow", "", "127.0.0.1"),
         ("other", "p1", "evm:7", "primary", "", "127.0.0.1"),
     ]
+    assert [i["sample_rate"] for i in items] == [None, None, 1.0, None]
     assert b"KEY" not in answer.body
     assert b"pw" not in answer.body
     assert all(item["health"] == item["spend"] == item["heads"] == [] for item in items)
