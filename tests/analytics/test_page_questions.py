@@ -94,6 +94,8 @@ WORLD: list[AnyEvent] = [
     *differing(25, 5, tolerate=("value",)),
     *differing(26, 5, ignore_fields=("*.n",)),
     shadow(27, at=at(6), shadow=Answer(), attempt=GONE),
+    # Before the range, an equal pair of another user.
+    shadow(28, at=at(-300), method="eth_getBlockReceipts", params=b'["0x64"]', body=b'[{"n":1}]', user="zoe"),
     # Another shadow agrees with the primary in one of those, and with the first shadow in the other.
     shadow(20, at=at(2), method="eth_getBlockReceipts", params=b'["0x64"]', body=b'[{"n":1},{"n":2},{"n":9}]',
            shadow_upstream="s2", event_id="00000000000000aa:920"),
@@ -292,6 +294,14 @@ def test_members_are_counted_against_all_others(reader: Store) -> None:
     # The masked pair has no finding, the tolerated one has this very finding: it is one of these.
     assert (row["n_these"], row["n_others"], row["these_ratio"], row["others_ratio"]) == (3, 2, 1.0, 1.0)
     assert ("distance to head", "to 1,023 blocks") in rows
+
+
+def test_shares_of_others_are_of_all_others(reader: Store) -> None:
+    """Two of three others are of the same user: the third one counts, though none of these pairs is of its user."""
+    start = (START - timedelta(hours=6)).isoformat()
+    rows = {row["member"]: row for row in ask(reader, "difference_members", **{"from": start}, **THIS)}
+
+    assert (rows["user"]["n_others"], round(rows["user"]["others_ratio"], 4)) == (2, 0.6667)
 
 
 def test_members_can_be_those_of_the_pairs_that_a_page_counts(reader: Store) -> None:
