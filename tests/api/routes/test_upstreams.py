@@ -1,6 +1,7 @@
 """Upstreams and their score cards: what is configured, beside what the questions say of it."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from gnomon.config.model import ClickHouseSettings
 from tests.api.calling import Api, FakeReader, result_of
 from tests.api.world import DAY
 from tests.ingest.engine_process import EngineProcess
+from tests.ingest.events import AT
 
 CONFIGURATION = """
 projects:
@@ -75,6 +77,16 @@ def test_a_card_has_the_rows_of_each_question(stored: Api) -> None:
     assert items["evm:31337", "s1"]["divergence"][0]["mismatch"] == 20
     assert (gone["is_configured"], gone["project"], gone["vendor"], gone["tier"]) == (False, "", "nobody", "fallback")
     assert items["evm:7", "p1"]["health"] == []
+
+
+@pytest.mark.clickhouse
+def test_a_card_of_the_past_has_the_head_of_then(stored: Api) -> None:
+    """Its end bounds the heads as it bounds everything else; ten of the twenty blocks were there."""
+    end = datetime.fromtimestamp(AT / 10**9, UTC) + timedelta(seconds=10)
+    cards = stored.get("/v1/upstreams", from_=DAY["from_"], to=end.isoformat()).json()["items"]
+    heads = next(card["heads"] for card in cards if (card["network"], card["upstream"]) == ("evm:31337", "p1"))
+
+    assert [(row["number"], row["age_seconds"]) for row in heads] == [(99, 1.0)]
 
 
 @pytest.mark.clickhouse
