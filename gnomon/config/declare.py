@@ -12,15 +12,12 @@ TOLERANCES = Either(TEXTS, MapOf(TEXTS))
 """`CLASS` or `CLASS@PATH`, for all methods or by method; the comparison's compiler reads them."""
 
 
-def find(name: str) -> Section:
-    """Return a section by its name; late, because the list is made of what this module declares."""
-    from gnomon.config.keys import SECTIONS
-
-    return SECTIONS[name]
+SECTIONS: dict[str, Section] = {}
+"""All sections by name; `gnomon.config.keys` fills it with what is declared, as sections name each other."""
 
 
 def section(name: str) -> SectionOf:
-    return SectionOf(name, find)
+    return SectionOf(name, SECTIONS.__getitem__)
 
 
 def ignored(name: str, why: str) -> Key:

@@ -9,11 +9,10 @@ Use of a key
     retired   an older name: an error that says what replaced it
 """
 
+from gnomon.config.declare import SECTIONS
 from gnomon.config.keys_erpc import ERPC_SECTIONS
 from gnomon.config.keys_own import OWN_SECTIONS
-from gnomon.config.schema import Section
 
 __all__ = ["SECTIONS"]
 
-SECTIONS: dict[str, Section] = {section.name: section for section in (*ERPC_SECTIONS, *OWN_SECTIONS)}
-"""All sections by name."""
+SECTIONS.update({section.name: section for section in (*ERPC_SECTIONS, *OWN_SECTIONS)})
