@@ -133,8 +133,9 @@ def _outlook(whole: Month, per_hour: Decimal, start: Any, view: View) -> dict[st
         found |= {"budget": float(whole.budget), "budget_words": f"budget {usd(whole.budget)}"}
         gone = money.gone_at(whole, per_hour, view.now)
         if gone is not None:
-            said = f"if the last 30 min went on: budget gone {moment(gone, view.clock)}"
-            found["pace"] = ((gone - start).total_seconds() / 86400, said)
+            said = f"budget gone {moment(gone, view.clock)}"
+            day_of_it = (gone - start).total_seconds() / 86400
+            found["pace"] = (day_of_it, f"if the last 30 min went on: {said}", said)
     return found
 
 

@@ -26,6 +26,8 @@ WAIT_MS: Final = 90_000
 SCROLLED: Final = """() => [...document.querySelectorAll(".scroll:not(.listed)")]
     .filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.getAttribute("aria-label"))"""
 """Names of what has to be scrolled sideways."""
+SCROLLED_ON_PHONES: Final = ("Differences by method, path and shadow", "Rows")
+"""A column for each shadow, and a question's own columns: the others keep what fits a phone."""
 READY: Final = "() => !document.querySelector('[aria-busy=true]')"
 """Every late panel has come."""
 
@@ -99,8 +101,12 @@ def troubles_of(
             nodes = page.evaluate("document.querySelectorAll('*').length")
             if wider > 0:
                 troubles.append((name, "overflow", str(wider)))
-            if size != "phone":
-                troubles += [(name, "table is wider than its panel", label) for label in page.evaluate(SCROLLED)]
+            allowed = SCROLLED_ON_PHONES if size == "phone" else ()
+            troubles += [
+                (name, "table is wider than its panel", label)
+                for label in page.evaluate(SCROLLED)
+                if label not in allowed
+            ]
             if nodes > MAX_NODES:
                 troubles.append((name, "nodes", str(nodes)))
         troubles += [("console", "said", line) for line in said]

@@ -48,8 +48,8 @@ class Month:
     """At the right edge, the first one bold."""
     before: Sequence[float] = ()
     """Cumulative USD of the range before at the same days, as far as it goes; empty = no comparison."""
-    pace: tuple[float, str] | None = None
-    """The day on which the present pace meets the budget, and what is said of it."""
+    pace: tuple[float, str, str] | None = None
+    """The day on which the present pace meets the budget, what is said of it, and the same for a narrow drawing."""
 
 
 def month(drawn: Month, label: str, *, width: float, height: float = 300) -> Markup:
@@ -118,9 +118,10 @@ def _outlook(drawn: Month, total: float, x: _Scale, y: _Scale, is_narrow: bool) 
             for row, words in enumerate(drawn.forecast_words):
                 body.append(svg.text(end + 8, y(forecast.middle) + 4 + row * 15, words, "" if row else "lab lb"))
     if drawn.pace is not None and drawn.budget is not None:
-        day, words = drawn.pace
+        day, words, short = drawn.pace
         body.append(svg.line([now, x(day)], [y(total), y(drawn.budget)], "ln-bad"))
-        is_right = is_narrow or x(day) > (now + end) / 2
+        words = short if is_narrow else words
+        is_right = x(day) > (x(0) + end) / 2
         at = x(day) + (-6 if is_right else 8)
         body.append(svg.text(at, y(drawn.budget) - 5, words, "t-bad halo", "end" if is_right else ""))
     body.append(svg.rule(now, y(float("inf")), now, y(0), "now"))

@@ -30,7 +30,7 @@ MONTH = month.Month(
     budget_words="budget $90",
     forecast=month.Forecast(60, 50, 70),
     forecast_words=["$60", "$50 to $70"],
-    pace=(12, "if the last 30 min went on: budget gone 12 Nov"),
+    pace=(12, "if the last 30 min went on: budget gone 12 Nov", "budget gone 12 Nov"),
 )
 DRAWINGS: dict[str, Callable[[], Markup]] = {
     "spark": lambda: sparks.spark([0, 1, None, 3], "trend", limit=2),
@@ -60,6 +60,49 @@ DRAWINGS: dict[str, Callable[[], Markup]] = {
     "skipped": lambda: waterfall.skipped("skipped, no call"),
     "scale": lambda: waterfall.scale(80),
 }  # fmt: skip
+
+
+def test_the_pace_is_told_where_it_has_room() -> None:
+    """Early in a narrow month the words stand right of the line, and are the short ones; late, left of it."""
+    early = month.month(replace(MONTH, pace=(4, "long words of it", "short")), "November", width=342)
+    late = month.month(replace(MONTH, pace=(28, "long words of it", "short")), "November", width=342)
+    wide = month.month(replace(MONTH, pace=(4, "long words of it", "short")), "November", width=760)
+
+    assert re.search(r'<text class="t-bad halo" x="[\d.]+" y="[\d.]+">short<', early)
+    assert re.search(r'<text class="t-bad halo" x="[\d.]+" y="[\d.]+" text-anchor="end">short<', late)
+    assert "long words of it" in wide
+
+
+@pytest.mark.parametrize("drawn", ["strips", "ridge", "histogram", "month"])
+def test_the_range_before_is_one_dotted_line(drawn: str) -> None:
+    """Where it is given, and only there; unknown breaks it."""
+    made: dict[str, Callable[..., Markup]] = {
+        "strips": lambda values: strips.strips([replace(STRIP, before=values)], CLOCK, width=678),
+        "ridge": lambda values: heads.ridge([0, 1, 2], "lag", top=16, limit=5, before=values),
+        "histogram": lambda values: histogram.histogram([0, 3, 5], "pairs", width=790, ticks=[], before=values),
+        "month": lambda values: month.month(replace(MONTH, before=values), "November", width=760),
+    }
+
+    assert "ln-was" not in made[drawn]([])
+    found = re.findall(r'<path class="ln-was[^"]*" d="([^"]+)"', made[drawn]([1.0, 2.0, 3.0]))
+    assert len(found) == 1
+    assert found[0].count("L") == 2
+    if drawn in ("strips", "ridge"):
+        assert re.findall(r'ln-was" d="(M[^"]+)"', made[drawn]([1.0, None, 3.0]))[0].count("M") == 2
+
+
+def test_a_peak_of_before_does_not_flatten_this_range() -> None:
+    """The scale grows to thrice this range's peak and no further; with nothing now it is all of before."""
+    tops = [
+        re.findall(r'text-anchor="end">([\d.,]+)</text>', strips.strips([strip], CLOCK, width=678))
+        for strip in (
+            replace(STRIP, values=[1.0, 2.0, 1.0], before=[4.0, 4.0, 4.0]),
+            replace(STRIP, values=[1.0, 2.0, 1.0], before=[4.0, 100.0, 4.0]),
+            replace(STRIP, values=[0.0, 0.0, 0.0], before=[4.0, 100.0, 4.0]),
+        )
+    ]
+
+    assert ["4" in tops[0], "6" in tops[1], "100" in tops[2]] == [True, True, True]
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
