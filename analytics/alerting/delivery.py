@@ -21,6 +21,8 @@ from gnomon.config.receivers import Receiver
 
 log = logging.getLogger("gnomon.alerts")
 
+STOP_SECONDS: Final = 2.0
+"""For the tries at hand when deliveries stop, of all receivers together."""
 REFRESH_SECONDS: Final = 60.0
 """Between tellings of what still fires, to a receiver that forgets (Alertmanager)."""
 Post = Callable[[str, object, dict[str, str]], Answer]
@@ -59,12 +61,16 @@ class Delivery:
     def start(self) -> None:
         self._thread.start()
 
-    def stop(self, timeout_seconds: float = 2.0) -> None:
-        """Stop; what is not delivered stays in the history, for the next life."""
+    def stop(self) -> None:
+        """Begin nothing more; what is not delivered stays in the history, for the next life."""
         with self._wake:
             self._is_stopping = True
             self._wake.notify()
-        self._thread.join(timeout_seconds)
+
+    def join(self, timeout_seconds: float) -> None:
+        """Wait for the end of the try at hand, after `stop`."""
+        if self._thread.ident is not None:
+            self._thread.join(max(timeout_seconds, 0.0))
 
     def add(self, parcels: Sequence[Parcel]) -> None:
         """Hand over what this receiver is to get."""
@@ -179,3 +185,12 @@ class Delivery:
 
 def _read(file: str) -> str:
     return Path(file).read_text(encoding="utf-8").strip()
+
+
+def stop_all(deliveries: Sequence[Delivery]) -> None:
+    """Stop them all at once, and wait a little for the tries at hand: one that hangs holds up no other."""
+    for delivery in deliveries:
+        delivery.stop()
+    deadline = time.monotonic() + STOP_SECONDS
+    for delivery in deliveries:
+        delivery.join(deadline - time.monotonic())

@@ -15,12 +15,12 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
-from analytics.alerting.delivery import Delivery
+from analytics.alerting.delivery import Delivery, stop_all
 from analytics.alerting.evaluate import Change, Held, Reading, evaluate, fingerprint
 from analytics.alerting.history import Parcel, Past, Report
 from analytics.alerting.messages import Message, message
@@ -40,6 +40,8 @@ N_THREADS: Final = 3
 POLL_SECONDS: Final = 0.2
 SILENCES_SECONDS: Final = 5.0
 GAUGES_SECONDS: Final = 10.0
+STOP_SECONDS: Final = 2.0
+"""For the statements that run when the service stops; what a later one would say is asked by the next life."""
 MAX_UNWRITTEN: Final = 10_000
 
 Ask = Callable[[Rule, datetime], Sequence[Reading]]
@@ -209,8 +211,13 @@ class Service:
         self._unwritten.clear()
         self._is_begun = False
 
-    def run(self, stop: threading.Event) -> None:
-        """Go round until told to stop. While another service leads, only look after this machine and the store."""
+    def run(self, stop: threading.Event) -> bool:
+        """
+        Go round until told to stop. While another service leads, only look after this machine and the store.
+
+        Returns:
+            whether no statement is running any more; Python does not exit before the last one has its answer.
+        """
         running: dict[str, tuple[Future[Sequence[Reading]], datetime, Rule]] = {}
         spread = 0.0
         start = self._clock()
@@ -248,8 +255,9 @@ class Service:
                 self.write_down()
                 self._reports.wait(POLL_SECONDS)
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
             self.write_down()
+        return not wait([future for future, *_ in running.values()], STOP_SECONDS).not_done
 
     def stir(self) -> None:
         """Have `between_rounds` called soon, by the thread that goes round. Safe in a signal handler."""
@@ -368,8 +376,7 @@ class Service:
             elif delivery.receiver != receiver:
                 delivery.replace(receiver)
             self._deliveries[receiver.name] = delivery
-        for gone in before.values():
-            gone.stop()
+        stop_all(list(before.values()))
         self.write_down()
         kept: Sequence[Parcel] = ()
         if fresh and self._is_begun:

@@ -9,8 +9,10 @@ cannot be used leaves the old ones in force and says so. Over one ClickHouse one
 import argparse
 import json
 import logging
+import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -20,7 +22,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from analytics.alerting.asking import Asker
-from analytics.alerting.delivery import Delivery
+from analytics.alerting.delivery import Delivery, stop_all
 from analytics.alerting.export import render
 from analytics.alerting.gauges import clock_sample, log_samples
 from analytics.alerting.history import History
@@ -78,18 +80,28 @@ def serve(
     server.start()
     leadership.start()
     print(f"gnomon alerts: ready at {server.url}", flush=True)
+    is_idle = False
     try:
-        service.run(stop)
+        is_idle = service.run(stop)
     finally:
         server.stop()
         program.scraper.stop()
-        for delivery in service.deliveries:
-            delivery.stop()
+        stop_all(service.deliveries)
         service.write_down()
         leadership.stop()
         if lock is not None:
             lock.release()
+    if not is_idle:
+        _leave()
     return 0
+
+
+def _leave() -> None:
+    """End although a statement is running: all is written down, and ClickHouse ends what nobody waits for."""
+    log.info("stopped with a rule's statement running")
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def _wait(open_store: Callable[[], None], stop: threading.Event) -> bool:

@@ -264,6 +264,12 @@ class Alerts:
             store.insert("gnomon_core.gauges", ("at", "name", "subject", "value"),
                          [(datetime.now(UTC), self.gauge, subject, value)])  # fmt: skip
 
+    def n_running(self, word: str) -> int:
+        """Return how many statements with this word run in the engine."""
+        asked = f"SELECT count() FROM system.processes WHERE query LIKE '%{word}%' AND query NOT LIKE '%processes%'"
+        with self._engine.store() as store:
+            return int(store.rows(asked)[0][0])
+
     def told(self) -> list[tuple[str, str]]:
         """Return subject and state of everything that the webhook took, in order."""
         return [(body["subject"], body["state"]) for body in self._hook.bodies if body["rule"] == "Mine"]
@@ -326,6 +332,24 @@ def test_rules_are_read_again_at_sighup(alerts: Alerts) -> None:
     assert sorted(alerts.told()[3:]) == [("y", "resolved"), ("z", "resolved")]
     paths = [path for _, path, _, body in alerts._hook.taken if body["rule"] == "Mine"]
     assert paths == ["/alerts", "/elsewhere", "/elsewhere", "/alerts", "/alerts"]
+
+
+@pytest.mark.clickhouse
+@pytest.mark.timeout(240)
+def test_a_slow_statement_does_not_hold_up_the_end(alerts: Alerts) -> None:
+    """A rule over too much must not make whoever stops the service kill it."""
+    slow = (
+        "SELECT 'a' AS subject, count() AS value FROM numbers(900000000) WHERE sipHash64(repeat(hex(number), 99)) = 1"
+    )
+    rule = {"name": "Mine", "sql": slow, "window": "10m", "every": "1s", "above": 5, "receivers": ["ops"]}
+    alerts.configure(text=json.dumps({"rules": [rule]}))
+    process = alerts.start("a")
+    until(lambda: alerts.n_running("sipHash64") == 1, lambda: alerts.said("a"), 60.0)
+
+    process.terminate()
+    assert process.wait(10) == 0
+    assert "stopped with a rule's statement running" in alerts.said("a")
+    until(lambda: alerts.n_running("sipHash64") == 0, lambda: "still running in ClickHouse", 30.0)
 
 
 @pytest.mark.clickhouse

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analytics.alerting.delivery import Delivery
+from analytics.alerting.delivery import Delivery, stop_all
 from analytics.alerting.evaluate import Change
 from analytics.alerting.history import Parcel, Report
 from analytics.alerting.messages import message
@@ -38,8 +38,7 @@ def started() -> Iterator[Callable[..., Delivery]]:
         return made[-1]
 
     yield start
-    for delivery in made:
-        delivery.stop()
+    stop_all(made)
 
 
 @pytest.mark.parametrize(

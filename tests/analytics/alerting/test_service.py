@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from analytics.alerting.delivery import Delivery
+from analytics.alerting.delivery import Delivery, stop_all
 from analytics.alerting.evaluate import Reading
 from analytics.alerting.export import DEFINITIONS, prometheus, render
 from analytics.alerting.history import Report
@@ -74,8 +74,7 @@ class World:
 
     def end(self) -> None:
         """End the life at hand; what was reported until now is written."""
-        for delivery in self.deliveries:
-            delivery.stop()
+        stop_all(self.deliveries)
         self.deliveries = []
 
     def look(self, service: Service, rule: Rule, seconds: float, **values: float) -> None:
