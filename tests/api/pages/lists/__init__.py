@@ -1,0 +1,11 @@
+"""All numbers, times and shares that pages show, page by page: see `tests.api.pages.listed`."""
+
+from tests.api.pages.lists.data import DATA
+from tests.api.pages.lists.divergence import DIVERGENCE, FINDING
+from tests.api.pages.lists.heads import ALERTS, HEADS
+from tests.api.pages.lists.overview import OVERVIEW
+from tests.api.pages.lists.requests import REQUEST, REQUESTS
+from tests.api.pages.lists.spend import SPEND
+from tests.api.pages.lists.upstreams import UPSTREAM, UPSTREAMS
+
+ALL = [*OVERVIEW, *DIVERGENCE, *FINDING, *SPEND, *HEADS, *ALERTS, *REQUESTS, *REQUEST, *UPSTREAMS, *UPSTREAM, *DATA]
