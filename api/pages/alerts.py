@@ -9,9 +9,10 @@ from typing import Any
 from markupsafe import Markup
 
 from analytics.alerting.rules import Rule
-from api.pages import earlier, figures, known
+from api.pages import choices, earlier, figures, known
 from api.pages.address import ticks
 from api.pages.charts import sparks
+from api.pages.choices import Choices
 from api.pages.earlier import Was
 from api.pages.figures import duration, iso, moment, percent, plural
 from api.pages.heads import breaker_changes, open_spans
@@ -346,6 +347,17 @@ def _open_words(around: Around, content: Shown) -> str:
     return "; ".join(said) + "."
 
 
+async def _choices(around: Around) -> list[Choices]:
+    """Return the rules in force by how often they fired in the last days, and upstreams by how often they opened."""
+    start = around.view.span.end - timedelta(days=HISTORY_DAYS)
+    history, rows = await together(around.rows("alert_history", from_=iso(start)), around.rows("breakers"))
+    fired = [(rule.name, sum(row["rule"] == rule.name for row in history)) for rule in around.rules]
+    return [
+        choices.choices(around, "rule", f"fired in {HISTORY_DAYS} days", fired),
+        choices.choices(around, "upstream", "opened", choices.summed(rows, "upstream", "n_opened")),
+    ]
+
+
 def chips(around: Around) -> list[Chip]:
     """Return the filters in force."""
     view = around.view
@@ -384,6 +396,7 @@ _CHANGES = Panel(
     on="breakers",
     questions=("breaker_history",),
 )
+_CHOICES = choices.panel(_choices, ("alert_history", "breakers"))
 PAGE = Page(
     name="alerts",
     path="/alerts",
@@ -393,7 +406,7 @@ PAGE = Page(
     can_be_live=True,
     lead=lead,
     chips=chips,
-    panels=(_RULES, _BREAKERS, _CHANGES),
+    panels=(_RULES, _BREAKERS, _CHANGES, _CHOICES),
 )
 BREAKERS = Page(
     name="breakers",
@@ -405,5 +418,5 @@ BREAKERS = Page(
     here="alerts",
     lead=lead,
     chips=chips,
-    panels=(_BREAKERS, _CHANGES, _RULES),
+    panels=(_BREAKERS, _CHANGES, _RULES, _CHOICES),
 )

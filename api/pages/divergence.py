@@ -10,8 +10,9 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from api.pages import earlier, figures, known
+from api.pages import choices, earlier, figures, known
 from api.pages.charts import sparks
+from api.pages.choices import Choices
 from api.pages.earlier import NOT_ASKED, Was
 from api.pages.figures import count, exact, moment, percent, rate, share, usd
 from api.pages.overview import no_difference
@@ -444,6 +445,30 @@ def _cut(groups: Sequence[Group]) -> list[Group]:
     return kept
 
 
+# --- filters ---------------------------------------------------------------------------------------------------------
+
+
+async def _choices(around: Around) -> list[Choices]:
+    """Return what the pairs of the range can be filtered by, whatever the other filters are."""
+    said = finality(around)
+    compared, found, shadows = await together(
+        around.rows("compared_by_method", finality=said),
+        around.rows("differences", finality=said, outcome=outcome(around)),
+        around.rows("divergence_by_shadow", finality=said),
+    )
+    outcomes = [(name, row[name]) for row in shadows for name in _OUTCOMES]
+    return [
+        choices.choices(around, "shadow", "pairs", choices.summed(compared, "shadow_upstream", "n_judged")),
+        choices.choices(around, "method", "pairs", choices.summed(compared, "method", "n_judged")),
+        choices.choices(around, "class", "differing", choices.summed(found, "class", "n_pairs")),
+        choices.choices(around, "outcome", "pairs", outcomes),
+    ]
+
+
+_OUTCOMES = ("identical_masked", "tolerated", "mismatch", "error", "incomparable", "missing", "undecided")
+"""Outcomes of pairs that differ in some way: columns of `divergence_by_shadow` too."""
+
+
 # --- the page --------------------------------------------------------------------------------------------------------
 
 
@@ -536,5 +561,6 @@ PAGE = Page(
         Panel(name="matrix", title="Where do they differ?", build=matrix, template="divergence_matrix.html", tall=480,
               is_slow=True, compares="below",
               questions=("differences", "compared_by_method")),
+        choices.panel(_choices, ("compared_by_method", "differences", "divergence_by_shadow")),
     ),
 )  # fmt: skip

@@ -8,10 +8,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from api.pages import earlier, figures, money, steps
+from api.pages import choices, earlier, figures, money, steps
 from api.pages.address import Span, View
 from api.pages.charts import month as drawing
 from api.pages.charts import sparks
+from api.pages.choices import Choices
 from api.pages.earlier import Was
 from api.pages.figures import count, day, iso, moment, pace, percent, plural, usd
 from api.pages.money import Month, Why, summed, why
@@ -400,6 +401,15 @@ def _pace_words(per_hour: Decimal, whole: Month | None, view: View, n_unpriced: 
     return said + "." + (f" {plural(n_unpriced, 'call')} unpriced, in no sum." if n_unpriced else "")
 
 
+async def _choices(around: Around) -> list[Choices]:
+    """Return the accounts and causes of the range, by calls."""
+    priced, rows = await together(around.rows("prices_in_effect"), around.rows("spend_daily", **_filters(around)))
+    return [
+        choices.choices(around, "account", "calls", choices.summed(priced, "account", "n")),
+        choices.choices(around, "cause", "calls", choices.summed(rows, "cause", "n")),
+    ]
+
+
 def chips(around: Around) -> list[Chip]:
     """Return the filters in force."""
     view = around.view
@@ -427,5 +437,6 @@ PAGE = Page(
               questions=("budgets",)),
         Panel(name="prices", title="How sure are the prices?", build=prices, template="spend_prices.html",
               is_slow=True, tall=160, questions=("prices_in_effect",)),
+        choices.panel(_choices, ("prices_in_effect", "spend_daily")),
     ),
 )  # fmt: skip

@@ -328,6 +328,30 @@ def test_times_are_those_of_the_reader_where_wanted(browser: Browser, served: st
         assert said == []
 
 
+@pytest.mark.parametrize(("theme", "size"), [("light", "wide"), ("dark", "phone")])
+def test_menus_are_fit_for_everybody(browser: Browser, served: str, theme: str, size: str) -> None:
+    """The open time menu and the filters of a page: no violation, nothing off the screen; a choice becomes a chip."""
+    script = tools.axe().read_text("utf-8")
+    with opened(browser, theme, size) as (page, said):
+        for path, menu in (("/upstreams", ".top details:has(.pick) summary"), ("/divergence", "summary.add")):
+            page.goto(served + path, wait_until="networkidle")
+            page.wait_for_function(READY)
+            page.locator(menu).click()
+            shown = page.locator(f"details[open]:has({menu.split()[-1]}) .pop")
+            expect(shown.locator("a").first).to_be_visible()
+            box = shown.bounding_box()
+            assert box is not None
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= SIZES[size][0]
+            page.evaluate(script)
+            found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+            assert [violation["id"] for violation in found] == []
+        page.locator(".choices a", has_text="chainstack-eth").click()
+        page.wait_for_url("**/divergence?shadow=chainstack-eth")
+        assert "chainstack-eth" in " ".join(page.locator(".filters .f").all_text_contents())
+        assert said == []
+
+
 def test_a_pair_is_judged_again_at_once(browser: Browser, served: str) -> None:
     """Toggling a mask asks the server's comparer and paints its verdict; the page says what it would do elsewhere."""
     with opened(browser) as (page, said):
