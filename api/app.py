@@ -11,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.routing import Match, Route
 
 from api import problems, schema
 from api.dependencies import BEARER, Services, known_names, sentence
@@ -157,13 +158,21 @@ def refusal(request: Request, error: Exception) -> Refused | None:
         name = problems.BY_STATUS.get(error.status_code)
         if name is None:
             return None
-        detail = str(error.detail)
+        detail, headers = str(error.detail), error.headers
         if error.status_code == 404:
             detail = f"there is no {request.url.path}; /openapi.json lists what is there"
         elif error.status_code == 405:
             detail = f"{request.method} is not served at {request.url.path}"
-        return Refused(name, detail, headers=error.headers)
+            headers = {"Allow": ", ".join(_served(request))}
+        return Refused(name, detail, headers=headers)
     return problems.refusal(error)
+
+
+def _served(request: Request) -> list[str]:
+    """Return the methods that are served at a request's path: each may be a route of its own."""
+    routes = [route for router in (*ROUTERS, pages.router) for route in router.routes if isinstance(route, Route)]
+    found = {m for route in routes if route.matches(request.scope)[0] is not Match.NONE for m in route.methods or ()}
+    return sorted(found | ({"HEAD"} if "GET" in found else set()))
 
 
 def _of_validation(error: RequestValidationError) -> Refused:

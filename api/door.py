@@ -2,8 +2,9 @@
 One layer around the whole application: every request passes here first, and every answer last.
 
 In order: an id, Host, Origin (a preflight ends here), who asks, how often, the body's size. What is refused here or
-within becomes a problem; what nobody expected is logged with the id and becomes `internal`. Within, `scope["state"]`
-holds `request_id` and `caller` (None: a token is needed and none was sent).
+within becomes a problem; what nobody expected is logged with the id and becomes `internal`. HEAD is answered as GET
+would be, without the body. Within, `scope["state"]` holds `request_id` and `caller` (None: a token is needed and none
+was sent).
 """
 
 import logging
@@ -32,7 +33,8 @@ OPEN_PATHS: Final = frozenset(("/healthcheck",))
 """Asked by what watches processes: not limited."""
 NOBODY: Final = "?"
 """The bucket of all who sent no valid token."""
-_ALWAYS: Final = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
+_ALWAYS: Final = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
+"""Where the answer itself says nothing else."""
 
 
 class Door:
@@ -60,13 +62,14 @@ class Door:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         state = scope.setdefault("state", {})
         state["request_id"], state["caller"] = request_id, None
-        answer = _Answer(send, {**_ALWAYS, "X-Request-Id": request_id})
+        answer = _Answer(send, {**_ALWAYS, "X-Request-Id": request_id}, has_body=scope["method"] != "HEAD")
+        inner = scope if answer.has_body else {**scope, "method": "GET"}
         started = self._clock()
         self._metrics.add("gnomon_api_in_flight")
         try:
             if await self._greet(scope, headers, answer):
                 limit = self._holder.value.api.limits.max_request_bytes
-                await self._app(scope, _bounded(receive, headers, limit), answer)
+                await self._app(inner, _bounded(receive, headers, limit), answer)
         except Exception as error:
             refused = problems.refusal(error)
             if refused is None:
@@ -77,6 +80,7 @@ class Door:
             elif not answer.is_whole:  # too late: the connection is cut, so that nobody takes the half for the whole
                 raise
         finally:
+            scope["route"] = inner.get("route")
             self._count(scope, answer, self._clock() - started)
 
     async def _greet(self, scope: Scope, headers: Mapping[str, str], answer: "_Answer") -> bool:
@@ -138,11 +142,12 @@ class Door:
 
 
 class _Answer:
-    """Passes an answer on, our headers added, and notes what it was."""
+    """Passes an answer on, our headers added, and notes what it was; without a body it has ended with its headers."""
 
-    def __init__(self, send: Send, headers: dict[str, str]) -> None:
+    def __init__(self, send: Send, headers: dict[str, str], *, has_body: bool = True) -> None:
         self._send = send
         self.headers = headers
+        self.has_body = has_body
         self.status = 0
         self.is_whole = False
 
@@ -152,7 +157,13 @@ class _Answer:
             said = {name.lower() for name, _ in message["headers"]}
             own = [(n.lower().encode(), v.encode("latin-1", "replace")) for n, v in self.headers.items()]
             message["headers"] = [*message["headers"], *((n, v) for n, v in own if n not in said)]
+        elif self.is_whole:
+            return
         await self._send(message)
+        if not self.has_body and not self.is_whole:
+            await self._send({"type": "http.response.body", "body": b""})
+            self.is_whole = True
+            return
         self.is_whole = message["type"] == "http.response.body" and not message.get("more_body", False)
 
 

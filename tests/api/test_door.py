@@ -293,11 +293,46 @@ def test_no_token_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert "token=hunter2" in caplog.text  # the name, here the same as the secret
 
 
-def test_head_is_not_served_and_has_no_body() -> None:
-    """As HTTP wants it."""
-    answer = api().call("HEAD", "/v1/spend")
+@pytest.mark.parametrize("path", ["/healthcheck", "/metrics", "/v1/spend", "/openapi.json", "/login"])
+def test_head_is_get_without_the_body(path: str) -> None:
+    """As what watches a service asks, and `curl -I`."""
+    there = api()
+    answer, whole = there.call("HEAD", path), there.get(path)
 
-    assert answer.status == 405
+    assert (answer.status, answer.body) == (200, b"")
+    assert answer.headers["content-type"] == whole.headers["content-type"]
+    if path != "/metrics":
+        assert answer.headers["content-length"] == str(len(whole.body))
+
+
+def test_head_of_the_live_stream_ends() -> None:
+    """Its headers are all that there is to say."""
+    answer = api().call("HEAD", "/v1/stream")
+
+    assert (answer.status, answer.body) == (200, b"")
+    assert answer.headers["content-type"].startswith("text/event-stream")
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/v1/spend", "GET, HEAD"),
+        ("/v1/sql", "POST"),
+        ("/v1/silences", "GET, HEAD, POST"),
+        ("/v1/silences/5f0a91c2", "DELETE, GET, HEAD"),
+        ("/v1/upstreams/mine/cordon", "DELETE, PUT"),
+    ],
+)
+def test_allow_lists_every_method_of_the_path(path: str, allowed: str) -> None:
+    assert api().call("PATCH", path).headers["allow"] == allowed
+
+
+def test_no_answer_is_kept() -> None:
+    """Problems and what leads elsewhere neither: a browser keeps a 308 for ever."""
+    one = api()
+
+    for path in ("/v1/nothing", "/v1/spend?x=1", "/healthcheck", "/favicon.ico", "/openapi.json"):
+        assert one.get(path).headers["cache-control"] == "no-store", path
 
 
 def test_the_document_is_what_is_committed() -> None:
