@@ -1,10 +1,12 @@
 """
-A result in ClickHouse's JSONCompactEachRowWithNamesAndTypes → the JSON document of the API, piece by piece.
+A result as ClickHouse writes it → what is sent, piece by piece: JSONCompactEachRowWithNamesAndTypes → the JSON document
+of the API; a table → a text that a terminal only shows.
 
 ClickHouse writes times in ISO 8601 and decimals as texts (`FORMS` asks for it); what is left to do here is what it
 cannot: integers beyond 2^53 as texts, smaller ones as numbers, rows as objects, text that is no UTF-8.
 """
 
+import codecs
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -54,9 +56,10 @@ class Document:
         return self._lines(whole) if whole else b""
 
     def finish(self, statistics: Mapping[str, Any]) -> bytes:
-        """Return the end of the document."""
+        """Return the end of the document; how many rows there are stands among the statistics."""
         rest = self._lines(self._held) if self._held else b""
-        return rest + b'],"next_cursor":null,"statistics":' + msgspec.json.encode(statistics) + b"}"
+        counted = {"rows": self.n_rows, **statistics}
+        return rest + b'],"next_cursor":null,"statistics":' + msgspec.json.encode(counted) + b"}"
 
     def _lines(self, text: bytes) -> bytes:
         try:
@@ -94,6 +97,25 @@ class Document:
         ]
         columns = [{"name": name, "type": kind} for name, kind in zip(names, types, strict=True)]
         return b'{"columns":' + msgspec.json.encode(columns) + b',"items":['
+
+
+_OBEYED: Final = re.compile("[\0-\b\v-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""What a terminal obeys, tabs and ends of lines apart: control characters, and those that turn a text round."""
+
+
+class Shown:
+    """A table for eyes. Names and texts of it are from chains and clients: what a terminal would obey is �."""
+
+    def __init__(self) -> None:
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+
+    def feed(self, piece: bytes) -> bytes:
+        """Return what of a piece can be shown already: a character may be cut."""
+        return _OBEYED.sub("\ufffd", self._decode(piece)).encode()
+
+    def finish(self, _: Mapping[str, Any]) -> bytes:
+        """Return the rest."""
+        return self._decode(b"", True).encode()
 
 
 def converter(kind: str) -> Convert | None:

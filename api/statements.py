@@ -9,7 +9,7 @@ answer: a second statement, a FORMAT of its own.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -27,7 +27,7 @@ from api.errors import Refused
 from api.metrics import Metrics
 from api.problems import RETRY_SECONDS
 from api.reader import Reader
-from api.resulting import FORMS, ROW_FORMAT, Document
+from api.resulting import FORMS, ROW_FORMAT, Document, Shown
 from api.slots import Slots
 from api.state import Holder
 from gnomon.config.model import SqlLimits
@@ -53,14 +53,16 @@ class Form:
     media_type: str
     is_streamed: bool
     """By the embedded ClickHouse too."""
+    document: Callable[[], Document | Shown | None] = lambda: None
+    """Returns what makes of it that which is sent; None: it is sent as it is."""
 
 
 FORMS_BY_NAME: Final[Mapping[Format, Form]] = {
-    "json": Form(ROW_FORMAT, "application/json", True),
+    "json": Form(ROW_FORMAT, "application/json", True, Document),
     "csv": Form("CSVWithNames", "text/csv; charset=utf-8; header=present", True),
     "parquet": Form("Parquet", "application/vnd.apache.parquet", False),
     "arrow": Form("Arrow", "application/vnd.apache.arrow.file", False),
-    "table": Form("PrettyCompactNoEscapesMonoBlock", "text/plain; charset=utf-8", False),
+    "table": Form("PrettyCompactNoEscapesMonoBlock", "text/plain; charset=utf-8", False, Shown),
 }
 
 _FORBIDDEN: Final = frozenset((164, 497, 511))
@@ -199,7 +201,7 @@ class Result(Response):
             async with AsyncExitStack() as held:
                 result, longest = await self._statements.run(held, self._token, self._sql, self._bound, self._form)
                 async with asyncio.timeout(longest):
-                    parts = _parts(result, Document() if self._form.engine_format == ROW_FORMAT else None)
+                    parts = _parts(result, self._form.document())
                     part = await anext(parts, b"")
                     following = await anext(parts, None)
                     n_bytes = len(part) if following is None else None
@@ -233,7 +235,7 @@ def _say(what: str, scope: Scope, token: str) -> None:
     log.info("%s request_id=%s token=%s", what, scope["state"]["request_id"], token or "-")
 
 
-async def _parts(result: Streamed, document: Document | None) -> AsyncIterator[bytes]:
+async def _parts(result: Streamed, document: Document | Shown | None) -> AsyncIterator[bytes]:
     """Yield the body: pieces put together up to a size, so that a small result is one."""
     held = b""
     async for piece in result.pieces():
@@ -246,7 +248,6 @@ async def _parts(result: Streamed, document: Document | None) -> AsyncIterator[b
         held += document.finish(
             {
                 "seconds": round(known.seconds, 6),
-                "rows": document.n_rows,
                 "read_rows": known.read_rows,
                 "read_bytes": known.read_bytes,
             }
@@ -255,7 +256,7 @@ async def _parts(result: Streamed, document: Document | None) -> AsyncIterator[b
         yield held
 
 
-async def _converted(document: Document, piece: bytes) -> bytes:
+async def _converted(document: Document | Shown, piece: bytes) -> bytes:
     if len(piece) < 16 << 10:
         return document.feed(piece)
     return await asyncio.to_thread(document.feed, piece)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.errors import Refused
-from api.resulting import Document, converter
+from api.resulting import Document, Shown, converter
 
 HEAD = b'["n", "a\\"b"]\n["UInt64", "LowCardinality(String)"]\n'
 ROWS = b'[1, "x"]\n[9007199254740993, "\\n"]\n[18446744073709551615, ""]\n'
@@ -17,7 +17,7 @@ ROWS = b'[1, "x"]\n[9007199254740993, "\\n"]\n[18446744073709551615, ""]\n'
 
 def documented(*pieces: bytes) -> Any:
     document = Document()
-    return json.loads(b"".join([*(document.feed(piece) for piece in pieces), document.finish({"rows": 3})]))
+    return json.loads(b"".join([*(document.feed(piece) for piece in pieces), document.finish({})]))
 
 
 EXPECTED = {
@@ -86,3 +86,14 @@ def test_integers_are_numbers_as_far_as_a_double_goes(kind: str, text: bytes, ex
 def test_the_rest_is_as_clickhouse_writes_it(kind: str) -> None:
     """Nothing is done to it."""
     assert converter(kind) is None
+
+
+@given(st.lists(st.integers(0, 40)))
+def test_a_table_shows_what_a_terminal_would_obey(cuts: list[int]) -> None:
+    """Colours, titles, moves of the cursor, text turned round; however it comes."""
+    text = "│ \x1b[31mé\x1b]0;t\x07 │\n│ \u202ea\x9b2J\r\tb │\n".encode() + b"\xff\xc3"
+    places = [0, *sorted(cuts), len(text)]
+    shown = Shown()
+    got = b"".join(shown.feed(text[a:b]) for a, b in pairwise(places)) + shown.finish({})
+
+    assert got.decode() == "│ �[31mé�]0;t� │\n│ �a�2J�\tb │\n��"

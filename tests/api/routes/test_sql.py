@@ -245,6 +245,14 @@ def test_a_table_is_for_eyes(sql: Callable[..., Answer]) -> None:
     assert b"\x1b" not in answer.body
 
 
+def test_a_table_has_nothing_that_a_terminal_obeys(sql: Callable[..., Answer]) -> None:
+    """A method is what a client called it: here, red."""
+    answer = sql("SELECT char(27) || '[31mred' AS method", wanted="table")
+
+    assert "\x1b" not in answer.body.decode()
+    assert "�[31mred" in answer.body.decode()
+
+
 @pytest.mark.parametrize(
     ("kind", "value", "expected"),
     [
