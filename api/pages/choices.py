@@ -33,17 +33,18 @@ class Choices:
     n_more: int
 
 
-def choices(around: Around, key: str, of_what: str, counted: Iterable[tuple[str, int]]) -> Choices:
+def choices(around: Around, key: str, of_what: str, counted: Iterable[tuple[str, int]], *, now: str = "") -> Choices:
     """
     Return the values of a parameter, most first; one that is in force already, and an empty one, is no choice.
 
     Args:
         counted: values with counts; those of the same value are added up.
+        now: what is in force where the address says nothing.
     """
     sums: dict[str, int] = {}
     for value, n in counted:
         sums[value] = sums.get(value, 0) + n
-    now = around.view.get(key)
+    now = around.view.get(key, now)
     order = sorted((value for value in sums if value not in ("", now)), key=lambda value: (-sums[value], value))
     shown = [Choice(value, figures.count(sums[value]), around.view.here(**{key: value})) for value in order[:MOST]]
     return Choices(key, of_what, shown, len(order) - len(shown))

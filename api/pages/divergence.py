@@ -461,7 +461,7 @@ async def _choices(around: Around) -> list[Choices]:
         choices.choices(around, "shadow", "pairs", choices.summed(compared, "shadow_upstream", "n_judged")),
         choices.choices(around, "method", "pairs", choices.summed(compared, "method", "n_judged")),
         choices.choices(around, "class", "differing", choices.summed(found, "class", "n_pairs")),
-        choices.choices(around, "outcome", "pairs", outcomes),
+        choices.choices(around, "outcome", "pairs", outcomes, now=outcome(around)),
     ]
 
 

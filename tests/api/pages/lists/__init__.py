@@ -1,5 +1,6 @@
 """All numbers, times and shares that pages show, page by page: see `tests.api.pages.listed`."""
 
+from tests.api.pages.lists.choices import CHOICES
 from tests.api.pages.lists.data import DATA
 from tests.api.pages.lists.divergence import DIVERGENCE, FINDING
 from tests.api.pages.lists.heads import ALERTS, HEADS
@@ -8,4 +9,17 @@ from tests.api.pages.lists.requests import REQUEST, REQUESTS
 from tests.api.pages.lists.spend import SPEND
 from tests.api.pages.lists.upstreams import UPSTREAM, UPSTREAMS
 
-ALL = [*OVERVIEW, *DIVERGENCE, *FINDING, *SPEND, *HEADS, *ALERTS, *REQUESTS, *REQUEST, *UPSTREAMS, *UPSTREAM, *DATA]
+ALL = [
+    *OVERVIEW,
+    *DIVERGENCE,
+    *FINDING,
+    *SPEND,
+    *HEADS,
+    *ALERTS,
+    *REQUESTS,
+    *REQUEST,
+    *UPSTREAMS,
+    *UPSTREAM,
+    *DATA,
+    *CHOICES,
+]
