@@ -88,7 +88,7 @@ def bare() -> FastAPI:
         app.include_router(router, dependencies=[Depends(known_names if router is watching.router else BEARER)])
     app.include_router(pages.router)
     app.state.contents = {
-        (route.path, method.lower(), str(status)): response["content"]
+        (route.path_format, method.lower(), str(status)): response["content"]
         for router in ROUTERS
         for route in router.routes
         if isinstance(route, APIRoute)

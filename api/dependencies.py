@@ -9,6 +9,7 @@ import msgspec
 from fastapi import Request
 from fastapi.responses import Response
 from fastapi.security import HTTPBearer
+from starlette.convertors import StringConvertor, register_url_convertor
 
 from api import access
 from api.access import Caller
@@ -31,6 +32,15 @@ BEARER: Final = HTTPBearer(
     description="A token of `gnomon.api.tokens`. Without any configured none is needed, and the role is `sql`.",
 )
 """Says in the document that a token is taken; `api.door` has read it by then."""
+
+
+class _Id(StringConvertor):
+    """An id within a path. It may have slashes, as an upstream's may; what can follow it is no part of it."""
+
+    regex = "(?:(?!/cordon$).)+"
+
+
+register_url_convertor("id", _Id())
 
 
 @dataclass(slots=True)
@@ -92,7 +102,7 @@ async def known_names(request: Request) -> None:
         Refused: 400, with every such name.
     """
     route = request.scope["route"]
-    known = services_of(request).query_names.get((route.path, request.method), frozenset())
+    known = services_of(request).query_names.get((route.path_format, request.method), frozenset())
     names = [name for name, _ in request.query_params.multi_items()]
     errors = [{"parameter": name, "detail": "is not known here"} for name in dict.fromkeys(names) if name not in known]
     errors += [{"parameter": name, "detail": "stands twice"} for name in dict.fromkeys(names) if names.count(name) > 1]

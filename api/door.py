@@ -117,7 +117,7 @@ class Door:
             )
 
     def _count(self, scope: Scope, answer: "_Answer", seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", "_OTHER")
+        route = getattr(scope.get("route"), "path_format", "_OTHER")
         method = scope["method"] if scope["method"] in (*origins.METHODS, "HEAD", "OPTIONS") else "_OTHER"
         self._metrics.add("gnomon_api_in_flight", amount=-1)
         self._metrics.add("gnomon_api_requests_total", (route, method, str(answer.status)))

@@ -272,9 +272,15 @@ def view(
 
 
 def address(path: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """Return a path with a query."""
+    """
+    Return the address of a path with a query; the path as it is named, for an upstream's id may have any character.
+
+    >>> address("/upstreams/a/b?c", [("from", "now-1h")])
+    '/upstreams/a/b%3Fc?from=now-1h'
+    """
     query = urllib.parse.urlencode(pairs, safe=":*$[].,/@", quote_via=urllib.parse.quote)
-    return f"{path}?{query}" if query else path
+    quoted = urllib.parse.quote(path, safe="/:@")
+    return f"{quoted}?{query}" if query else quoted
 
 
 def _zone(name: str) -> str:

@@ -67,7 +67,7 @@ class NewCordon(BaseModel):
 
 
 @router.put(
-    "/v1/upstreams/{upstream}/cordon",
+    "/v1/upstreams/{upstream:id}/cordon",
     summary="Keep an upstream out of routing",
     description="At every proxy, at once; it survives their reloads and restarts, and stands among the changes of "
     "breakers with the reason `cordoned`. Refused where no upstream of the network could serve any more, unless "
@@ -110,7 +110,7 @@ async def cordon(
 
 
 @router.delete(
-    "/v1/upstreams/{upstream}/cordon",
+    "/v1/upstreams/{upstream:id}/cordon",
     summary="Let an upstream in again",
     description="At every proxy.",
     status_code=204,

@@ -53,9 +53,10 @@ def add(page: Page) -> None:
     async def one(request: Request, panel: str, item: str = "") -> Response:
         return await _panel(request, page, panel, item)
 
-    base = page.path.rstrip("/")
+    path = page.path.replace("{item}", "{item:id}")
+    base = path.rstrip("/")
     router.add_api_route(base + "/_{panel}", one, methods=["GET"], name=f"{page.name} panel")
-    router.add_api_route(page.path, whole, methods=["GET"], name=page.name)
+    router.add_api_route(path, whole, methods=["GET"], name=page.name)
 
 
 async def _page(request: Request, page: Page, item: str) -> Response:

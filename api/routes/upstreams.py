@@ -173,7 +173,7 @@ async def all_of_them(
 
 
 @router.get(
-    "/v1/upstreams/{upstream}",
+    "/v1/upstreams/{upstream:id}",
     summary="How does one upstream do?",
     description="Its score card, with its methods and errors.",
     response_class=Response,

@@ -1,13 +1,17 @@
 """Upstreams and their score cards: what is configured, beside what the questions say of it."""
 
+import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
 from analytics.questions import load
 from analytics.store import Result
+from api.pages.address import view
 from api.reader import Reader
 from gnomon.config.load import loads
 from gnomon.config.model import ClickHouseSettings
@@ -109,3 +113,31 @@ def test_a_name_in_two_projects_needs_the_project() -> None:
     assert one.get("/v1/upstreams/p1", project="other").json()["network"] == "evm:7"
     assert one.get("/v1/upstreams/nobody").problem == "not-found"
     assert one.get("/v1/upstreams/f1", project="other").problem == "not-found"
+
+
+@pytest.mark.parametrize("name", ["a/b", "eth/main?net#1", "50%25", "ü b", "x/cordon/y", "a\\b"])
+def test_an_id_may_have_any_character(name: str) -> None:
+    """Configurations in eRPC's shape have such; a client may quote the slash or not."""
+    reader = FakeReader(empty)
+    there = Api(reader, loads(CONFIGURATION.replace("s1", json.dumps(name)), environment={}))
+    answer = there.get(f"/v1/upstreams/{name}")
+
+    assert (answer.status, answer.json().get("upstream")) == (200, name)
+    assert there.get(f"/v1/upstreams/{name}/cordon").status == 405
+
+
+@pytest.mark.clickhouse
+def test_the_address_of_an_upstream_leads_to_its_page(filled: EngineProcess) -> None:
+    """Its characters are quoted where they would end the path; its panels are found too."""
+    name = "eth/main?net#50%25 b"
+    reader = Reader(ClickHouseSettings(url=filled.url), n_connections=4, query_seconds=20)
+    there = Api(reader, loads(CONFIGURATION.replace("s1", json.dumps(name)), environment={}))
+    way = view("/", (), datetime.now(UTC), default_from="now-1h").to(f"/upstreams/{name}")
+    page = there.get(unquote(urlsplit(way).path))
+    panels = re.findall(r'"(/upstreams/[^"?]*/_[a-z]+)', page.body.decode())
+
+    assert page.status == 200
+    assert "There is no upstream" not in page.body.decode()
+    assert panels
+    assert {there.get(unquote(panel)).status for panel in panels} == {200}
+    reader.close()
