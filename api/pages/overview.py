@@ -168,7 +168,7 @@ async def serving(around: Around) -> Shown | State:
                 state=states.get(key, "closed"),
                 share=None if one.tier == "shadow" else percent(n / total if total else None),
                 n=figures.count(n),
-                errors=percent(row["failed_ratio"] if row else None),
+                errors=percent(row["n_failed"] / row["n"] if row else None),
                 p99=figures.number(row["p99_us"] / 1000 if row else None),
                 lag=lag.now if lag else None,
                 is_lagging=bool(lag and lag.now is not None and lag.now > heads.LIMIT_BLOCKS),

@@ -202,7 +202,7 @@ def test_who_serves_has_every_column_of_the_api(site: Site) -> None:
         total = sum(other["n"] for other in served if other["network"] == row["network"])
         if row["tier"] != "shadow":
             assert float(cells[2].value) == row["n"] / total
-        assert float(cells[4].value) == row["failed_ratio"]
+        assert float(cells[4].value) == row["n_failed"] / row["n"]
         assert float(cells[5].value) == row["p99_us"] / 1000
     for name, row in spend.items():
         if row["vendor"]:
