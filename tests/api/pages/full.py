@@ -1,8 +1,8 @@
 """
 A store with something of everything that pages show: the night, and beside it what a good night has not.
 
-A second log brings a gap in a process's numbers, a dead letter, calls of an upstream that is gone, whose vendor has no
-price book; then settled verdicts and an odd one out, gauges of the machines, and a silence.
+A second log brings a gap in a process's numbers, a dead letter, a call that failed just now, and calls of an upstream
+that is gone, whose vendor has no price book; then settled verdicts and an odd one out, gauges of machines, a silence.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from ingest.engine import Engine
 from ingest.rows import rows_of
 from ingest.settings import context
 from ingest.sink import Sink
-from tests.api.night import BASE, Night, ns, settings
+from tests.api.night import BASE, ETH, Night, ns, settings
 from tests.api.pages.reading import Node, Site
 
 T = TypeVar("T")
@@ -74,26 +74,27 @@ class FullNight(Night):
         return n + len(records)
 
     def _gone(self) -> list[AnyEvent]:
-        """Return calls of a paid upstream that is not configured any more; two numbers of its process never came."""
-        found: list[AnyEvent] = []
-        for number in (1, 2, 5, 6, 7):
-            at = self.now - timedelta(minutes=90 - number)
-            attempt = Attempt(
-                upstream="gone-base", vendor="nobody", account="", tier="fallback", kind="probe", method="eth_chainId",
-                duration_us=1500 * number, request_bytes=80, response_bytes=60, status=200, outcome="result",
-            )  # fmt: skip
-            found.append(
-                InternalAttempt(
-                    v=1,
-                    event_id=f"00000000000000bb:{number}",
-                    at=ns(at),
-                    network=BASE,
-                    attempt_id=f"g{number}",
-                    project="main",
-                    attempt=attempt,
-                )
-            )
-        return found
+        """
+        Return calls of a paid upstream that is not configured any more, and one of geth-2 that failed just now.
+
+        Two numbers of their process never came.
+        """
+        found = [
+            self._probe(number, minutes, upstream="gone-base", vendor="nobody", tier="fallback", network=BASE)
+            for number, minutes in ((1, 90), (2, 88), (5, 80), (6, 60), (7, 6))
+        ]
+        return [*found, self._probe(8, 2, upstream="geth-2", outcome="timeout", error_class="timeout", network=ETH)]
+
+    def _probe(self, number: int, minutes: int, *, network: str, **members: Any) -> AnyEvent:
+        took = 1500 * number
+        attempt = Attempt(
+            kind="probe", method="eth_chainId", duration_us=took, request_bytes=80, response_bytes=60, **members
+        )
+        at = self.now - timedelta(minutes=minutes)
+        event_id = f"00000000000000bb:{number}"
+        return InternalAttempt(
+            v=1, event_id=event_id, at=ns(at), network=network, attempt_id=f"g{number}", project="main", attempt=attempt
+        )
 
 
 def _by_chance(n: int, column: str, *words: str) -> str:

@@ -10,7 +10,7 @@ from api.pages.choices import MOST, NAME
 from api.pages.figures import count
 from tests.api.pages.full import Full, Rows
 from tests.api.pages.listed import Cells, Entry, at
-from tests.api.pages.lists import divergence, heads, spend
+from tests.api.pages.lists import alerts, divergence, spend
 from tests.api.pages.lists.series import WEEK, start_of
 from tests.api.pages.reading import Node
 
@@ -99,9 +99,9 @@ def of_alerts(fired: Iterable[str], rules: Iterable[str], breakers: Rows) -> Row
 
 
 def of_alerts_by_api(full: Full) -> Rows:
-    fired = [row["rule"] for row in full.asked("alert_history", from_=start_of(full, 7 * heads.DAY), to=full.to)]
+    fired = [row["rule"] for row in full.asked("alert_history", from_=start_of(full, 7 * alerts.DAY), to=full.to)]
     rules = [row["name"] for row in full.get("/v1/alerts/rules")["items"]]
-    return of_alerts(fired, rules, heads.breakers_by_api(full))
+    return of_alerts(fired, rules, alerts.breakers_by_api(full))
 
 
 def of_alerts_by_sql(full: Full) -> Rows:
@@ -117,7 +117,7 @@ def of_alerts_by_sql(full: Full) -> Rows:
         ]
         if row["state"] == "firing" and min(ends, default=full.now) > start:
             fired.append(row["rule"])
-    return of_alerts(fired, [rule.name for rule in configured((), Path(), [])], heads.breakers_by_sql(full))
+    return of_alerts(fired, [rule.name for rule in configured((), Path(), [])], alerts.breakers_by_sql(full))
 
 
 def choices(address: str, api: Callable[[Full], Rows], sql: Callable[[Full], Rows], *, is_cut: bool = False) -> Entry:

@@ -8,8 +8,10 @@ from markupsafe import Markup
 from api.pages.figures import Figure, Moment, duration, exact, moment, percent, plural, size
 from tests.api.pages.full import NO_TIME, Full, Rows
 from tests.api.pages.listed import Entry, Timed, at, by, facts, parts, table, when
-from tests.api.pages.lists.overview import age_of
 from tests.api.pages.lists.series import hours_by_api, hours_by_sql, start_of
+from tests.api.pages.lists.tiles import (
+    age_of,
+)
 
 DAY = 24
 COLUMNS = {

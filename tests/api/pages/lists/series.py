@@ -1,6 +1,5 @@
 """Series over time and what several pages are made of, once from /v1 and once by SQL over the plain tables."""
 
-import itertools
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -20,6 +19,14 @@ WITH 1.959963984540054 AS z,
     (k, n) -> if(k = n, 1, middle(k, n) + half(k, n)) AS high
 """
 """The interval in its other common form, for SQL that needs it."""
+HOURS = 3 * 3600
+"""Seconds of the range that Overview and Heads have by themselves."""
+STEP, N = 60, 180
+"""Seconds of a step of it, and how many it has."""
+LIMIT_BLOCKS = 5
+"""More is lagging."""
+NOW = "at >= {to:DateTime64(3)} - INTERVAL 5 MINUTE AND at < {to:DateTime64(3)}"
+SERVED = "outcome NOT IN ('invalid', 'rejected', 'cancelled')"
 JUDGED = "outcome IN ('identical', 'identical_masked', 'tolerated', 'mismatch')"
 FAILED = "outcome IN ('error', 'timeout', 'transport')"
 FOR_CLIENTS = "kind IN ('client', 'retry', 'hedge', 'probe', 'shadow')"
@@ -57,9 +64,9 @@ def lags_by_sql(full: Full, seconds: int, step: int, axis: str = "latest") -> di
             WHERE axis = {axis:String} AND at < {to:DateTime64(3)}
                 AND at >= {from:DateTime64(3)} - INTERVAL 1 HOUR) AS h
         CROSS JOIN (SELECT number AS step, {from:DateTime64(3)} + toIntervalSecond(number * {step:UInt32}) AS begins_at,
-            begins_at + toIntervalSecond({step:UInt32}) AS ends_at FROM system.numbers LIMIT {n:UInt32}) AS s
+            begins_at + toIntervalSecond({step:UInt32}) AS ends_at FROM numbers({n:UInt32})) AS s
         GROUP BY network, upstream, step
-        """.replace("FROM system.numbers LIMIT {n:UInt32}", "FROM numbers({n:UInt32})"),
+        """,
         axis=axis,
         step=step,
         n=n,
@@ -228,8 +235,3 @@ def hours_by_sql(full: Full, hours: int) -> list[dict[str, Any]]:
         for hour in sorted({*made, *stored, *dead})
         if hour >= first or hour.year == 1970
     ]
-
-
-def cumulated(values: Sequence[Decimal]) -> list[Decimal]:
-    """Return running sums, from zero on."""
-    return list(itertools.accumulate(values, initial=Decimal(0)))

@@ -376,7 +376,7 @@ SPEND = [
         address=at("/spend"),
         panel="causes",
         read=foot,
-        shown={"Spent": usd, "Calls": count, "Wasted": usd, "Unpriced": lambda raw: f"{raw:,} calls unpriced"},
+        shown={"Spent": usd, "Calls": count, "Wasted": usd, "Unpriced": lambda raw: f"{plural(raw, 'call')} unpriced"},
         api=lambda full: sums(days_by_api(full), waste_by_api(full)),
         sql=lambda full: sums(days_by_sql(full), waste_by_sql(full)),
     ),
@@ -430,7 +430,7 @@ SPEND = [
         read=facts,
         shown={
             **dict.fromkeys(("alchemy", "infura", "chainstack", "nobody"), price_words),
-            "Unpriced": lambda raw: Markup("{} calls").format(exact(raw)),
+            "Unpriced": lambda raw: Markup("{} {}").format(exact(raw), "call" if raw == 1 else "calls"),
         },
         api=lambda full: priced(full.asked("prices_in_effect", from_=full.month, to=full.to)),
         sql=lambda full: priced(full.sql(PRICES)),

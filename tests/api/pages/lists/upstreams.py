@@ -15,11 +15,17 @@ from tests.api.pages.full import Full, Rows
 from tests.api.pages.listed import Entry, Timed, at, by, facts, note, parts, table, when
 from tests.api.pages.listed import usd as amount
 from tests.api.pages.lists.divergence import interval, part_of
-from tests.api.pages.lists.overview import LIMIT_BLOCKS, or_word, state_bars
+from tests.api.pages.lists.firing import (
+    state_bars,
+)
+from tests.api.pages.lists.overview import (
+    or_word,
+)
 from tests.api.pages.lists.series import (
     FAILED,
     FOR_CLIENTS,
     JUDGED,
+    LIMIT_BLOCKS,
     WILSON,
     lags_by_api,
     lags_by_sql,
