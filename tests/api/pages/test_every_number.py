@@ -70,8 +70,8 @@ ANSWERS = ("question", "result")
 
 
 def addresses(page: str, full: Full) -> list[str]:
-    """Return those of a page that the list has."""
-    path = re.compile(next(one.path for one in sitemap.PAGES if one.name == page).replace("{item}", "[^/]+"))
+    """Return those of a page that the list has, as they are without filters."""
+    path = re.compile(next(one.path for one in sitemap.PAGES if one.name == page).replace("{item}", "[^/?]+"))
     return list(dict.fromkeys(address for entry in ALL if path.fullmatch(address := full.where(entry.address))))
 
 

@@ -9,7 +9,8 @@ from tests.api.pages.lists.heads import HEADS
 from tests.api.pages.lists.overview import OVERVIEW
 from tests.api.pages.lists.requests import REQUEST, REQUESTS
 from tests.api.pages.lists.spend import SPEND
-from tests.api.pages.lists.upstreams import UPSTREAM, UPSTREAMS
+from tests.api.pages.lists.upstream import UPSTREAM
+from tests.api.pages.lists.upstreams import UPSTREAMS
 
 ALL = [
     *OVERVIEW,

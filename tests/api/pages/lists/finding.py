@@ -16,6 +16,7 @@ from api.pages.figures import (
     micros,
     moment,
     percent,
+    plural,
     shortened,
     size,
 )
@@ -28,7 +29,7 @@ from tests.api.pages.lists.divergence import (
     interval,
     is_new,
 )
-from tests.api.pages.lists.series import JUDGED, WILSON, start_of
+from tests.api.pages.lists.series import JUDGED, WEEK, WILSON, start_of
 from tests.api.pages.reading import Node
 
 
@@ -415,4 +416,64 @@ def finding(shadow: str) -> list[Entry]:
     ]
 
 
-FINDING = [*finding("node-b"), *finding("chainstack-eth")]
+# --- rules, of a finding that one forgives ---------------------------------------------------------------------------
+
+TOLERATED = {"shadow": "node-c", "outcome": "tolerated"}
+"""Pairs of this shadow differ at one place each, which its configuration tolerates."""
+
+
+def forgiven(full: Full) -> dict[str, Any]:
+    """Return the difference that most of those pairs have."""
+    rows = full.asked("differences", from_=start_of(full, DAYS), to=full.to, **TOLERATED)
+    return max(rows, key=lambda row: row["n_pairs"])
+
+
+def covers_by_api(full: Full) -> Rows:
+    row = forgiven(full)
+    pairs = full.asked("difference_pairs", from_=start_of(full, DAYS), to=full.to, outcome="tolerated", **asked(row))
+    wanted = {"request_id": pairs[0]["request_id"], "shadow": row["shadow_upstream"]}
+    said = full.site.api.post("/v1/compare/preview", wanted).json()
+    effects = [(one["mask"], one["source"], one["hides"]) for one in said["masks"]]
+    effects += [(one["tolerance"], one["source"], one["forgives"]) for one in said["tolerances"]]
+    return {text: {"covers": (source, sum(one["n_paths"] for one in found))} for text, source, found in effects}
+
+
+def covers_by_sql(full: Full) -> Rows:
+    (pair,) = full.sql(
+        "SELECT request_id, n_masked FROM gnomon.comparisons WHERE shadow_upstream = 'node-c' AND outcome = 'tolerated'"
+        f" AND finality = 'finalized' AND {WEEK} ORDER BY at DESC LIMIT 1"
+    )
+    (places,) = full.sql(
+        "SELECT sum(n_paths) AS n FROM gnomon.findings WHERE shadow_upstream = 'node-c' AND class = 'null_vs_absent'"
+        " AND request_id = {id:String}",
+        id=pair["request_id"],
+    )
+    preset: Rows = {
+        mask: {"covers": ("preset", pair["n_masked"])} for mask in ("blockTimestamp", "logs.*.blockTimestamp")
+    }
+    return {"null_vs_absent": {"covers": ("configuration", places["n"])}, **preset}
+
+
+def covers(raw: Any) -> str:
+    source, n = raw
+    words = "configured" if source == "configuration" else "mask of the chain's preset"
+    return f"{words} · " + (f"covers {plural(n, 'place')} of this pair" if n else "covers nothing here")
+
+
+def rules(panel: Node) -> Cells:
+    """Return the rules in force by their text, with what is said of each."""
+    labels = [one for one in panel.all("label") if any("checked" in box.attributes for box in one.all("input"))]
+    return {one.one("span", "mono").text: {"covers": one.one("span", "sub")} for one in labels}
+
+
+COVERED = Entry(
+    name="rules of a tolerated finding",
+    address=lambda full: f"/divergence/{forgiven(full)['finding']}?outcome=tolerated",
+    panel="rules",
+    read=rules,
+    shown={"covers": covers},
+    api=covers_by_api,
+    sql=covers_by_sql,
+)
+
+FINDING = [*finding("node-b"), *finding("chainstack-eth"), COVERED]
