@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -51,7 +51,13 @@ def over(process: EngineProcess, made: Night) -> Iterator[Site]:
 def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Full]:
     """The dashboard over a store with something of everything."""
     with migrated_engine(tmp_path_factory.mktemp("full")) as process:
-        made = FullNight(datetime.now(UTC), dense_seconds=12, sparse_seconds=600)
+        made = FullNight(_well_in_a_month(datetime.now(UTC)), dense_seconds=12, sparse_seconds=600)
         made.store(process.connect())
         with over(process, made) as found, Store.connect(process.url) as store:
             yield Full(found, store)
+
+
+def _well_in_a_month(now: datetime) -> datetime:
+    """Return this moment, or the last ones of the month before: minutes after its beginning a month has no numbers."""
+    begin = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    return now if now - begin > timedelta(hours=1) else begin - timedelta(seconds=1)
