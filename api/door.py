@@ -33,8 +33,8 @@ OPEN_PATHS: Final = frozenset(("/healthcheck",))
 """Asked by what watches processes: not limited."""
 NOBODY: Final = "?"
 """The bucket of all who sent no valid token."""
-_ALWAYS: Final = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
-"""Where the answer itself says nothing else."""
+_ALWAYS: Final = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Cache-Control": "no-store"}
+"""Where the answer itself says nothing else. With `no-referrer` the Origin of our own forms would be `null`."""
 
 
 class Door:
