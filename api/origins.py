@@ -14,6 +14,10 @@ from gnomon.config.model import Cors
 from gnomon.config.services import is_loopback
 
 METHODS: Final = ("GET", "POST", "PUT", "DELETE")
+_EXPOSED: Final = (
+    "X-Request-Id", "Retry-After", "Location", "X-Gnomon-Seconds", "X-Gnomon-Read-Rows", "X-Gnomon-Read-Bytes",
+)  # fmt: skip
+"""What answers say in headers, for pages of an allowed origin too."""
 _NAMES: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 _LABELS: Final = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 
@@ -76,7 +80,7 @@ def headers(origin: str, cors: Cors | None) -> dict[str, str]:
     said["Access-Control-Allow-Origin"] = origin
     if cors.allow_credentials:
         said["Access-Control-Allow-Credentials"] = "true"
-    exposed = dict.fromkeys(("X-Request-Id", "Retry-After", *cors.exposed_headers))
+    exposed = dict.fromkeys((*_EXPOSED, *cors.exposed_headers))
     return {**said, "Access-Control-Expose-Headers": ", ".join(exposed)}
 
 
@@ -90,6 +94,6 @@ def preflight(asked: Mapping[str, str], cors: Cors) -> dict[str, str]:
     return {
         **headers(asked.get("origin", ""), cors),
         "Access-Control-Allow-Methods": ", ".join(dict.fromkeys((*METHODS, *cors.allowed_methods))),
-        "Access-Control-Allow-Headers": ", ".join(cors.allowed_headers),
+        "Access-Control-Allow-Headers": ", ".join(dict.fromkeys((*cors.allowed_headers, "last-event-id"))),
         "Access-Control-Max-Age": str(cors.max_age_seconds),
     }

@@ -293,6 +293,23 @@ def test_no_token_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert "token=hunter2" in caplog.text  # the name, here the same as the secret
 
 
+def test_a_page_of_an_allowed_origin_may_use_all_of_the_api() -> None:
+    """It reads what answers say in headers, and goes on with a live stream: with a token that takes a fetch."""
+    one = api(gnomon="{api: {cors: {allowedOrigins: ['https://a.example']}}}")
+    page = {"origin": "https://a.example"}
+    preflight = one.call("OPTIONS", "/v1/stream", headers={**page, "access-control-request-method": "GET"})
+    exposed = one.get("/v1/spend", headers=page).headers["access-control-expose-headers"].lower().split(", ")
+
+    assert "last-event-id" in preflight.headers["access-control-allow-headers"].split(", ")
+    assert {"location", "retry-after", "x-gnomon-read-bytes", "x-gnomon-read-rows", "x-gnomon-seconds"} <= set(exposed)
+
+
+@pytest.mark.parametrize("path", ["/healthcheck", "/metrics", "/openapi.json", "/docs", "/problems/unauthorized"])
+def test_what_says_nothing_of_anybody_needs_no_token(path: str) -> None:
+    """Prometheus needs none, as the guide says; and who is refused can read why."""
+    assert api(access=tokens(bob="read")).get(path).status == 200
+
+
 @pytest.mark.parametrize("path", ["/healthcheck", "/metrics", "/v1/spend", "/openapi.json", "/login"])
 def test_head_is_get_without_the_body(path: str) -> None:
     """As what watches a service asks, and `curl -I`."""

@@ -92,5 +92,5 @@ def test_a_preflight_names_methods_headers_and_how_long_it_holds() -> None:
     said = origins.preflight({"origin": "https://a.example"}, CORS)
 
     assert said["Access-Control-Allow-Methods"] == "GET, POST, PUT, DELETE, PATCH"
-    assert said["Access-Control-Allow-Headers"] == "authorization"
+    assert said["Access-Control-Allow-Headers"] == "authorization, last-event-id"
     assert said["Access-Control-Max-Age"] == "60"
