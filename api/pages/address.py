@@ -149,6 +149,11 @@ class View:
         own = {**(self.own or {}), **changes}
         return address(self.path, self.common() + [(key, value) for key, value in own.items() if value])
 
+    @property
+    def action(self) -> str:
+        """The address that a form of this page is sent to; its fields become the query."""
+        return address(self.path, ())
+
     def part(self, name: str) -> str:
         """Return the address of one panel of this page."""
         base = self.path.rstrip("/")

@@ -135,9 +135,11 @@ def test_the_address_of_an_upstream_leads_to_its_page(filled: EngineProcess) -> 
     way = view("/", (), datetime.now(UTC), default_from="now-1h").to(f"/upstreams/{name}")
     page = there.get(unquote(urlsplit(way).path))
     panels = re.findall(r'"(/upstreams/[^"?]*/_[a-z]+)', page.body.decode())
+    actions = set(re.findall(r'action="(/upstreams/[^"]*)"', page.body.decode()))
 
     assert page.status == 200
     assert "There is no upstream" not in page.body.decode()
+    assert actions == {urlsplit(way).path}
     assert panels
     assert {there.get(unquote(panel)).status for panel in panels} == {200}
     reader.close()
