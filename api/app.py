@@ -142,6 +142,8 @@ async def _answered(request: Request, error: Exception) -> Response:
     elif refused.problem == "store-refused":
         log.error("ClickHouse refused request_id=%s path=%s: %s", request_id, request.url.path, error)
     request.scope["state"]["problem"] = refused.problem
+    if refused.problem == "not-found" and pages.is_for_eyes(request):
+        return pages.nothing_here(request)
     status, headers, body = problems.render(refused, request.url.path, request_id)
     return Response(body, status, headers)
 

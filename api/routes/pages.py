@@ -313,14 +313,27 @@ def _takes_gzip(request: Request) -> bool:
     )
 
 
-def _told(request: Request, status: int, title: str, words: str, way: str) -> Response:
-    """Return a page that says what is wrong with the request."""
+def _told(request: Request, status: int, title: str, words: str, way: str = "") -> Response:
+    """Return a page that says what is wrong with the request; `way` is its address without parameters."""
+    ways = [*([("Try without parameters", way)] if way else []), ("Overview", "/")]
     html = (
         render.environment()
         .get_template("told.html")
-        .render(title=title, words=words, way=way, theme=_theme(request), id=_request_id(request))
+        .render(title=title, words=words, ways=ways, theme=_theme(request), id=_request_id(request))
     )
     return _html(request, html, status)
+
+
+def is_for_eyes(request: Request) -> bool:
+    """Return whether a browser goes to an address that is none of the API's; a panel that fetches itself does not."""
+    is_api = request.url.path.startswith(("/v1/", problems.PREFIX, assets.PREFIX + "/"))
+    return not is_api and "text/html" in request.headers.get("accept", "") and "hx-request" not in request.headers
+
+
+def nothing_here(request: Request) -> Response:
+    """Return the page for an address that leads nowhere."""
+    words = f"Nothing is at {request.scope['path']}; the menu of the first page says what there is."
+    return _told(request, 404, "There is no such page", words)
 
 
 def _to_login(request: Request) -> Response:

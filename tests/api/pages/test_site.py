@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from analytics.store import StoreAway
 from api.pages import assets, render
 from api.pages import site as sitemap
 from api.pages.frame import NAV
@@ -239,3 +240,18 @@ def test_environment_is_strict() -> None:
     with pytest.raises(Exception, match="undefined"):
         render.environment().from_string("{{ nothing }}").render()
     assert render.environment().from_string("{{ x }}").render(x="<b>") == "&lt;b&gt;"
+
+
+@pytest.mark.parametrize("path", ["/nope", "/spend/", "/sql/nope.csv", "/divergence/_nope", "/<b>x"])
+def test_an_address_that_leads_nowhere_is_a_page_in_a_browser(path: str) -> None:
+    """With a way on; what asks for no page, or for the API, gets a problem."""
+    api = Api(FakeReader(StoreAway("away")))
+    answer = api.get(path, headers={"accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    page = parse(answer.body.decode())
+
+    assert (answer.status, page.one("h1").text) == (404, "There is no such page")
+    assert f"Nothing is at {path};" in page.one("section").text
+    assert hrefs(page) == ["/"]
+    assert api.get(path).problem == "not-found"
+    assert api.get(path, headers={"accept": "text/html", "hx-request": "true"}).problem == "not-found"
+    assert api.get("/v1" + path, headers={"accept": "text/html"}).problem == "not-found"
