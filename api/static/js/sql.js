@@ -10,7 +10,7 @@ const say = (text) => {
 function paramsOf(found) {
   const address = new URL(location.href);
   const params = {};
-  for (const [, name] of found.querySelector("textarea").value.matchAll(/\{(\w+):[^}]+\}/g)) {
+  for (const [, name] of found.querySelector("textarea").value.matchAll(/\{\s*(\w+)\s*:[^}]+\}/g)) {
     const value = address.searchParams.get(name);
     if (value !== null) params[name] = value;
     else if (name === "from") params[name] = found.dataset.from;
@@ -33,6 +33,7 @@ async function ask(found, format) {
     });
     if (!answer.ok) {
       const problem = await answer.json();
+      document.getElementById("sql-panel").hidden = true;  // rows of another statement answer nothing here
       say(problem.detail ?? problem.title);
     } else if (format === "json") {
       show(await answer.json());
@@ -45,10 +46,14 @@ async function ask(found, format) {
       say("Saved as a file.");
     }
   } catch (error) {
+    if (running !== mine) return;  // another one was begun in its place, and has the word
+    document.getElementById("sql-panel").hidden = true;
     say(error.name === "AbortError" ? "Ended." : "The server did not answer to its end.");
   } finally {
-    if (running === mine) running = null;
-    found.removeAttribute("aria-busy");
+    if (running === mine) {
+      running = null;
+      found.removeAttribute("aria-busy");
+    }
   }
 }
 
