@@ -17,7 +17,8 @@ MAX_PARAMETERS: Final = 100
 MAX_BYTES: Final = 128 << 10
 """Of all values together: they travel in the address of the request to ClickHouse."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-_DECLARED: Final = re.compile(r"\{\s*([A-Za-z_]\w*)\s*:\s*(?:Nullable\(\s*)?(DateTime\w*)", re.ASCII)
+_DECLARED: Final = re.compile(r"\{\s*([A-Za-z_]\w*)\s*:\s*(?:(?:Nullable|Array)\(\s*)*(DateTime\w*)", re.ASCII)
+_raws: Final = msgspec.json.Decoder(list[Raw]).decode
 _NUMBER: Final = re.compile(rb"-?[0-9]")
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0"})
 _QUOTED: Final = str.maketrans({"\\": "\\\\", "'": "\\'", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0"})
@@ -28,7 +29,8 @@ def bind(sql: str, given: Mapping[str, Raw]) -> dict[str, str]:
     Return the values by name, as ClickHouse reads them.
 
     Args:
-        sql: the statement: a time for a parameter that it declares as DateTime may be ISO 8601 with a zone.
+        sql: the statement: a time for a parameter that it declares as DateTime, or as an array of them, may be ISO 8601
+            with a zone.
         given: JSON texts; numbers keep every digit.
 
     Raises:
@@ -59,22 +61,26 @@ def _value(name: str, text: bytes, is_time: bool) -> str:
         case str():
             return (_time(value) if is_time else value).translate(_ESCAPES)
         case list():
-            return _element(name, value)
+            try:
+                return _element(name, text, is_time)
+            except RecursionError:
+                raise wrong(f"/params/{name}", "holds arrays within too many arrays") from None
     raise wrong(f"/params/{name}", "is an object; give its keys and values as two arrays (mapFromArrays)")
 
 
-def _element(name: str, value: Any) -> str:
+def _element(name: str, text: bytes, is_time: bool) -> str:
+    if _NUMBER.match(text):
+        return text.decode("ascii")
+    value = _decoded(name, text)
     match value:
         case None:
             return "NULL"
         case bool():
             return "true" if value else "false"
         case str():
-            return f"'{value.translate(_QUOTED)}'"
+            return f"'{(_time(value) if is_time else value).translate(_QUOTED)}'"
         case list():
-            return f"[{','.join(_element(name, one) for one in value)}]"
-        case int() | float():
-            return repr(value)
+            return f"[{','.join(_element(name, bytes(one), is_time) for one in _raws(text))}]"
     raise wrong(f"/params/{name}", "holds an object; there is none in arrays of parameters")
 
 

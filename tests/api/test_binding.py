@@ -29,6 +29,7 @@ def bound(value: Any, sql: str = "") -> str:
         (["it's\\", "\n", ""], "['it\\'s\\\\','\\n','']"),
         ([1, 2.5, None, True], "[1,2.5,NULL,true]"),
         ([["a"], []], "[['a'],[]]"),
+        (b"[12345678901234567890123456789, [0.10]]", "[12345678901234567890123456789,[0.10]]"),
     ],
 )
 def test_a_value_is_written_as_clickhouse_reads_it(value: Any, expected: str) -> None:
@@ -49,6 +50,21 @@ def test_a_value_is_written_as_clickhouse_reads_it(value: Any, expected: str) ->
 def test_a_time_may_have_a_zone(declared: str, expected: str) -> None:
     """ClickHouse reads none there; a text that is declared as one stays as it is."""
     assert bound("2026-01-02T03:04:05.25+01:00", f"SELECT {declared}") == expected
+
+
+@pytest.mark.parametrize("declared", ["{x:Array(DateTime64(3))}", "{x: Array( Nullable(DateTime) )}"])
+def test_times_in_an_array_may_have_a_zone(declared: str) -> None:
+    """As one alone may."""
+    assert bound(["2026-01-02T03:04:05+01:00", None], f"SELECT {declared}") == "['2026-01-02 02:04:05',NULL]"
+
+
+@pytest.mark.parametrize("depth", [600, 900, 2000])
+def test_arrays_that_are_too_deep_are_refused(depth: int) -> None:
+    """Not a bug of ours in the log."""
+    with pytest.raises(Refused) as refused:
+        bound(b"[" * depth + b"]" * depth)
+
+    assert refused.value.problem == "invalid-body"
 
 
 @pytest.mark.parametrize("name", ["", "1a", "a-b", "a b", "x" * 101, "x{"])
