@@ -209,12 +209,14 @@ class Frame:
     stream: str
     has_range: bool
     can_be_live: bool
+    reader: str
+    """Whose token it is; empty where none is asked for."""
     compare_href: str
     """This address with the range before beside it, or without; empty where the page compares nothing."""
     shortcuts: Sequence[tuple[Sequence[str], str]] = SHORTCUTS
 
 
-def frame(page: Page, view: View, around: Surroundings, *, title: str = "", theme: str = "") -> Frame:
+def frame(page: Page, view: View, around: Surroundings, *, title: str = "", theme: str = "", reader: str = "") -> Frame:
     """Return what stands around one page."""
     here = page.here or page.name
     own = [(key, value) for key, value in (view.own or {}).items() if value]
@@ -259,6 +261,7 @@ def frame(page: Page, view: View, around: Surroundings, *, title: str = "", them
         stream=STREAM,
         has_range=page.has_range,
         can_be_live=page.can_be_live and view.span.is_running,
+        reader=reader,
         compare_href=view.with_compared(not view.is_compared) if page.can_compare else "",
     )
 

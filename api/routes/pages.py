@@ -68,6 +68,7 @@ async def _page(request: Request, page: Page, item: str) -> Response:
                 await _surroundings(request, services, around.view.now),
                 title=_title(page, item),
                 theme=_theme(request),
+                reader=request.scope["state"]["caller"].name,
             )
 
         is_whole = request.query_params.get(WHOLE) == "1"

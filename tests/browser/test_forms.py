@@ -53,6 +53,26 @@ def test_a_token_lets_a_browser_in(browser: Browser, host: str) -> None:
         assert page.title() == "Spend · Gnomon"
 
 
+@pytest.mark.parametrize("size", ["wide", "phone"])
+def test_a_reader_signs_out(browser: Browser, size: str) -> None:
+    """The page says who it is; afterwards it asks for a token again."""
+    with listening(guarded("read").door) as base, opened(browser, size=size) as (page, said):
+        page.goto(base + "/login?next=/heads")
+        page.fill("[name=token]", TOKEN)
+        page.press("[name=token]", "Enter")
+        page.wait_for_url(base + "/heads")
+        if size == "phone":
+            page.click("summary[aria-label='More pages']")
+        else:
+            assert page.inner_text(".who span") == "ann"
+        page.click("button:has-text('Sign out'):visible")
+        page.wait_for_url(base + "/login")
+        page.goto(base + "/heads")
+
+        assert page.url == base + "/login?next=%2Fheads"
+        assert said == []
+
+
 def test_a_firing_rule_is_silenced_by_its_button(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     """And its reader is at the alerts again."""
     written: list[Any] = []
