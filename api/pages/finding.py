@@ -84,7 +84,11 @@ async def when(around: Around) -> Shown | State:
     )
     n = steps.count_of(view.span, step)
     values = [int(value or 0) for value in steps.series(rows, "n_pairs", n)]
-    before = [int(value or 0) for value in steps.series(old_rows, "n_pairs", n)] if old_rows is not None else []
+    before = (
+        [int(value or 0) for value in steps.series(old_rows, "n_pairs", n)]
+        if old_rows is not None and was is not None
+        else []
+    )
     first = next((at for at, value in enumerate(values) if value), 0)
     marks = []
     if row["seen_at"] >= view.span.start + timedelta(hours=1):
@@ -93,17 +97,15 @@ async def when(around: Around) -> Shown | State:
     label = f"pairs that differ, per {figures.duration(step)}: {sum(values):,} in all, the first at {began}"
     marked = ticks(view.span, view.clock)
     return {
-        "wide": histogram.histogram(values, label, width=790, ticks=marked, marks=marks, before=before if was else []),
-        "narrow": histogram.histogram(
-            values, label, width=342, ticks=marked[::2], marks=marks, before=before if was else []
-        ),
+        "wide": histogram.histogram(values, label, width=790, ticks=marked, marks=marks, before=before),
+        "narrow": histogram.histogram(values, label, width=342, ticks=marked[::2], marks=marks, before=before),
         "step": figures.duration(step),
         "row": row,
         "from_ms": int(view.span.start.timestamp() * 1000),
         "to_ms": int(view.span.end.timestamp() * 1000),
         "was": was,
         "values": values,
-        "before": before if was else [],
+        "before": before,
         HAS_BEFORE: was is not None,
     }
 

@@ -40,6 +40,10 @@ class Lag:
         return (self.now or 0) * self.block_seconds
 
 
+Lags = Mapping[tuple[str, str], Lag]
+"""By network and upstream."""
+
+
 async def lags(around: Around, step: int, axis: str = "latest") -> dict[tuple[str, str], Lag]:
     """Return the lag of every upstream over the page's range, by network and id."""
     rows = await around.rows("head_lag_in_steps", step=str(step), axis=axis)

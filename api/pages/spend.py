@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from itertools import accumulate
 from typing import Any
 
 from markupsafe import Markup
@@ -85,32 +86,21 @@ async def month(around: Around) -> Shown | State:
 
 def _cumulative(rows: Sequence[Mapping[str, Any]], asked: Span, places: Sequence[float]) -> list[float]:
     """Return the USD of a range so far at the days of the drawing, as far as the range goes."""
-    n_days = asked.seconds / 86400
-    totals = [0.0]
-    for at, place in enumerate(places[1:]):
-        if place > n_days + 1:
-            break
-        totals.append(totals[-1] + sum(float(row["usd"] or 0) for row in rows if _day_of(row, asked.start) == at))
-    return totals
+    n_days = sum(place <= asked.seconds / 86400 + 1 for place in places[1:])
+    return _summed_up(_daily(rows, asked.start, len(places) - 1)[:n_days])
 
 
-def _day_of(row: Mapping[str, Any], start: Any) -> int:
-    """Return which day of a range a row of `spend_daily` is of, from 0: its first day may have begun before."""
-    return max(int((row["day"] - start).total_seconds() // 86400), 0)
+def _summed_up(daily: Sequence[float]) -> list[float]:
+    """Return what it came to at the beginning of the first day and at the end of each."""
+    return [0.0, *accumulate(daily)]
 
 
 def _layers(rows: Sequence[Mapping[str, Any]], start: Any, places: Sequence[float]) -> list[drawing.Layer]:
     layers = []
     for one in money.ALL:
-        daily = [0.0] * (len(places) - 1)
         mine = [row for row in rows if why(row["kind"], row["cause"]) is one]
-        for row in mine:
-            at = min(max(int((row["day"] - start).total_seconds() // 86400), 0), len(daily) - 1)
-            daily[at] += float(row["usd"] or 0)
         if mine:
-            totals = [0.0]
-            for value in daily:
-                totals.append(totals[-1] + value)
+            totals = _summed_up(_daily(mine, start, len(places) - 1))
             layers.append(drawing.Layer(one.css_class, totals, is_waste=one is money.BEYOND))
     return layers
 
@@ -181,11 +171,11 @@ async def causes(around: Around) -> Shown | State:
         return _nothing(around)
     n_days = max(1, steps.count_of(view.span, 86400))
     total = sum((row["usd"] or Decimal(0) for row in rows), Decimal(0))
-    daily = {one: _daily(rows, one, view.span.start, n_days) for one in money.ALL}
+    by_reason = {one: [row for row in rows if why(row["kind"], row["cause"]) is one] for one in money.ALL}
+    daily = {one: _daily(mine, view.span.start, n_days) for one, mine in by_reason.items()}
     top = _scale([value for values in daily.values() for value in values])
     shown = []
-    for one in money.ALL:
-        mine = [row for row in rows if why(row["kind"], row["cause"]) is one]
+    for one, mine in by_reason.items():
         if not mine:
             continue
         amount = sum((row["usd"] for row in mine if row["usd"] is not None), Decimal(0))
@@ -240,12 +230,12 @@ def _n_was(n: int, before: Sequence[Mapping[str, Any]] | None, one: Why | None) 
     return earlier.amount(n, old, count(old))
 
 
-def _daily(rows: Sequence[Mapping[str, Any]], one: Why, start: Any, n_days: int) -> list[float]:
+def _daily(rows: Sequence[Mapping[str, Any]], start: Any, n_days: int) -> list[float]:
+    """Return USD by day of a range: its first day may have begun before it."""
     values = [0.0] * n_days
     for row in rows:
-        if why(row["kind"], row["cause"]) is one:
-            at = min(max(int((row["day"] - start).total_seconds() // 86400), 0), n_days - 1)
-            values[at] += float(row["usd"] or 0)
+        at = min(max(int((row["day"] - start).total_seconds() // 86400), 0), n_days - 1)
+        values[at] += float(row["usd"] or 0)
     return values
 
 

@@ -140,10 +140,7 @@ def _month(around: Around, rows: Sequence[Mapping[str, Any]]) -> Tile:
     return Tile("Month, forecast", href, usd(whole.forecast), unit, below, "warn" if is_over else "")
 
 
-Lags = Mapping[tuple[str, str], heads.Lag]
-
-
-def _worst_head(around: Around, lags: Lags, before: Lags | None) -> Tile:
+def _worst_head(around: Around, lags: heads.Lags, before: heads.Lags | None) -> Tile:
     mine = _of_primaries(around, lags)
     href = around.view.to("/heads")
     unknown = [up for (_, up), lag in mine.items() if lag.now is None]
@@ -162,7 +159,7 @@ def _worst_head(around: Around, lags: Lags, before: Lags | None) -> Tile:
     return Tile("Worst primary head", href, value, seconds, below, tone, was)
 
 
-def _of_primaries(around: Around, lags: Lags) -> Lags:
+def _of_primaries(around: Around, lags: heads.Lags) -> heads.Lags:
     tiers = {(one.network, one.id): one.tier for one in known.upstreams(around.settings)}
     return {key: lag for key, lag in lags.items() if tiers.get(key, "primary") == "primary"}
 

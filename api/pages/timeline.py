@@ -176,10 +176,7 @@ def _dollars(value: float) -> str:
     return str(figures.pace(Decimal(repr(round(value, 9)))))
 
 
-Lags = Mapping[tuple[str, str], heads.Lag]
-
-
-def _of_head(lags: Lags, before: Lags | None, n: int, around: Around) -> drawing.Strip | None:
+def _of_head(lags: heads.Lags, before: heads.Lags | None, n: int, around: Around) -> drawing.Strip | None:
     shadows = {(one.network, one.id) for one in known.upstreams(around.settings) if one.tier == "shadow"}
     mine = {key: lag for key, lag in lags.items() if key not in shadows and lag.now is not None}
     if not mine:

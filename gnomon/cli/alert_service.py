@@ -80,7 +80,6 @@ def serve(
     server.start()
     leadership.start()
     print(f"gnomon alerts: ready at {server.url}", flush=True)
-    is_idle = False
     try:
         is_idle = service.run(stop)
     finally:
